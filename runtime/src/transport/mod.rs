@@ -246,7 +246,7 @@ impl Stream {
 
     /// Whether the peer has ended the stream, and nothing that it sent before is left to be read.
     pub(crate) fn has_ended(&self) -> bool {
-        has_ended(self.socket())
+        shm::has_ended(self.socket())
     }
 
     /// What an event loop watches: the stream itself, or its bell and its control socket.
@@ -311,14 +311,6 @@ impl Stream {
 }
 
 /// A signal that interrupted a wait is no error: the caller looks and waits again.
-/// Whether the other end of a socket is closed, and nothing is left to be read. It costs a system call.
-fn has_ended(socket: BorrowedFd<'_>) -> bool {
-    match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((_, read)) => read == 0,
-        Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
-    }
-}
-
 pub(crate) fn interrupted<T: Default>(result: Result<T, Errno>) -> io::Result<T> {
     match result {
         Err(Errno::INTR) => Ok(T::default()),

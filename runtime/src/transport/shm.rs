@@ -20,7 +20,9 @@ use bytes::BytesMut;
 use everywire_model::SendBuffer;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::{RecvFlags, recv};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -146,14 +148,14 @@ impl Channel {
     fn ring_peer(&self) -> io::Result<()> {
         match rustix::io::write(&self.peer_bell, &1u64.to_ne_bytes()) {
             // A bell that cannot be rung any louder has been heard.
-            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Whether the peer closed its end. A system call: asked only before and after sleeping.
     pub(crate) fn peer_gone(&self) -> bool {
-        super::has_ended(self.control.as_fd())
+        has_ended(self.control.as_fd())
     }
 
     /// What is in the memory, as this side's protocol sees it.
@@ -175,6 +177,14 @@ impl Channel {
     /// The flag of a side, raised while it sleeps.
     fn asleep(&self, side: usize) -> &AtomicU32 {
         self.memory.flag(side * 192 + 128)
+    }
+}
+
+/// Whether the other end of a socket is closed, and nothing is left to be read. It costs a system call.
+pub(super) fn has_ended(socket: BorrowedFd<'_>) -> bool {
+    match recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((_, read)) => read == 0,
+        Err(error) => !matches!(error, Errno::AGAIN | Errno::INTR),
     }
 }
 
