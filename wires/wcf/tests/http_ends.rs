@@ -8,15 +8,20 @@ use std::time::Instant;
 
 /// What becomes of a call of `Say` that is answered so, before the connection ends.
 fn answered(response: &str) -> Outcome<Body> {
+    answered_call(0, Expects::Reply, response)
+}
+
+/// What becomes of a call of this operation.
+fn answered_call(operation: usize, expects: Expects, response: &str) -> Outcome<Body> {
     let way = way("basic://127.0.0.1:8000/echo");
     let mut session = connecting(&way);
     let interface = interface();
-    let operation = &interface.operations[0];
+    let operation = &interface.operations[operation];
     let call = Call {
         profile: &way,
         method: Method::Typed { interface: Some(&interface), operation },
         arguments: &Values(&operation.arguments, vec![Value::Text("a".into())]),
-        expects: Expects::Reply,
+        expects,
     };
     let id = session.start(Instant::now(), &call).unwrap();
     sent(&mut session);
@@ -57,4 +62,39 @@ fn a_body_that_is_cut_off_is_no_answer() {
     }
     let Outcome::Failed(failure) = answered("HTTP/1.1 200 OK\r\nContent-Ty") else { panic!("no head") };
     assert_eq!((failure.kind(), failure.completed()), (Kind::Unreachable, Completed::Maybe), "{failure}");
+}
+
+/// Who has answered may have done what was asked, whatever the answer looks like. Behind the status of an error text stands for
+/// people, also where its type says XML (strong-soap sends its stack so).
+#[test]
+fn an_answer_that_cannot_be_read_does_not_say_that_nothing_was_done() {
+    let said = |status: &str, body: &str| {
+        answered(&format!("HTTP/1.1 {status}\r\nContent-Type: text/xml; charset=utf-8\r\n\r\n{body}"))
+    };
+    let undeclared = "<SayResponse xmlns=\"http://tempuri.org/\"><SayResult xsi:nil=\"true\"/></SayResponse>";
+    let broken_fault = "<s:Fault><faultcode>s:Server</faultcode><faultstring>&x;</faultstring></s:Fault>";
+    for (status, body, code) in [
+        ("200 OK", "Error: it crashed", "xml Markup"),
+        ("200 OK", &envelope(undeclared), "xml UnknownPrefix"),
+        ("200 OK", &envelope(broken_fault), "xml Entity"),
+        ("500 Broken", "Error: it crashed\n    at line 9", "HTTP 500 Internal Server Error"),
+        ("500 Broken", &envelope(broken_fault), "HTTP 500 Internal Server Error"),
+    ] {
+        let Outcome::Failed(failure) = said(status, body) else { panic!("{status} {body}") };
+        assert_eq!((failure.code(), failure.completed()), (Some(code), Completed::Maybe), "{failure}");
+    }
+    let Outcome::Failed(failure) = said("500 Broken", "Error: it crashed") else { panic!("no failure") };
+    assert_eq!(failure.kind(), Kind::Internal);
+    assert!(failure.message().contains("it crashed"), "{failure}");
+}
+
+/// The same of calls that expect nothing.
+#[test]
+fn a_oneway_call_that_is_answered_with_other_text_has_the_status_s_meaning() {
+    for (status, code) in [("500 Broken", "HTTP 500 Internal Server Error"), ("200 OK", "xml Markup")] {
+        let response = format!("HTTP/1.1 {status}\r\nContent-Type: text/xml\r\n\r\nError: it crashed");
+        let outcome = answered_call(2, Expects::Nothing, &response);
+        let Outcome::Failed(failure) = outcome else { panic!("{status}: {outcome:?}") };
+        assert_eq!((failure.code(), failure.completed()), (Some(code), Completed::Maybe), "{failure}");
+    }
 }

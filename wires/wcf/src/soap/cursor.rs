@@ -291,7 +291,7 @@ impl<'a> Cursor<'a> {
             Some((.., namespace)) => Ok(namespace.clone()),
             None if prefix.is_empty() => Ok(Cow::Borrowed("")),
             None if prefix == "xml" => Ok(Cow::Borrowed(text::XML)),
-            None => Err(Violation::UnknownWord.at(self.position())),
+            None => Err(Violation::UnknownPrefix.at(self.position())),
         }
     }
 

@@ -63,9 +63,11 @@ impl Connecting {
                     };
                     return self.fail(flight, failure);
                 };
+                let said = (!status.is_success()).then(|| body.clone());
                 let result = format
                     .envelope(body, self.dialect, &self.settings.quotas.reader)
-                    .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
+                    .and_then(|document| self.exchange.receive(now, document, None, &flight.key))
+                    .map_err(|failure| self.unreadable(flight, status, said, failure));
                 self.conclude(flight, result);
             }
         }
@@ -114,6 +116,21 @@ impl Connecting {
         explain(status, self.dialect, &address, body)
     }
 
+    /// What an answer means that cannot be read: behind the status of an error its text is for people, whatever its type says.
+    #[cold]
+    fn unreadable(
+        &self,
+        flight: &Flight,
+        status: StatusCode,
+        said: Option<Bytes>,
+        failure: Failure,
+    ) -> Failure {
+        match said {
+            Some(body) if failure.kind() == Kind::Malformed => self.explain(flight, status, &body),
+            _ => failure.with_completed(Completed::Maybe),
+        }
+    }
+
     /// Whether the service has taken a message that expects nothing: 202 or another success says so, everything else why it
     /// has not (WCF's services say faults even then).
     fn taken(&mut self, flight: &Flight, parts: &response::Parts, body: Bytes) -> Result<(), Failure> {
@@ -121,8 +138,14 @@ impl Connecting {
         let body = self.plain(&parts.headers, body)?;
         let given = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
         if let Some(format) = given.and_then(|given| self.format.read(given, self.dialect)) {
-            let document = format.envelope(body.clone(), self.dialect, &self.settings.quotas.reader)?;
-            self.exchange.objection_of(&document)?;
+            let said = (!status.is_success()).then(|| body.clone());
+            let objection = format
+                .envelope(body.clone(), self.dialect, &self.settings.quotas.reader)
+                .and_then(|document| self.exchange.objection_of(&document))
+                .map_err(|failure| self.unreadable(flight, status, said, failure))?;
+            if let Some(fault) = objection {
+                return Err(fault);
+            }
         }
         if status.is_success() { Ok(()) } else { Err(self.explain(flight, status, &body)) }
     }

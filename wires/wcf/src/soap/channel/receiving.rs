@@ -261,20 +261,20 @@ impl SoapChannel {
     /// What the response to a message without a reply has against it, if that is a fault.
     ///
     /// # Errors
-    /// The fault; or it is no envelope.
-    pub fn objection_of(&self, document: &Bytes) -> Result<(), Failure> {
+    /// It is no envelope.
+    pub fn objection_of(&self, document: &Bytes) -> Result<Option<Failure>, Failure> {
         let document = self.readable(document);
         if !Head::read(self.dialect, document)?.is_fault(self.dialect.soap) {
-            return Ok(());
+            return Ok(None);
         }
-        Err(failure(&Fault::read(document)?, self.dialect))
+        Ok(Some(failure(&Fault::read(document)?, self.dialect)))
     }
 
     /// What a fault means for a call of this plan.
     fn fault_of(&self, plan: &Plan, document: &Bytes) -> Outcome<Body> {
         let fault = match Fault::read(self.readable(document)) {
             Ok(fault) => fault,
-            Err(failure) => return Outcome::Failed(failure),
+            Err(failure) => return Outcome::Failed(failure.with_completed(Completed::Maybe)),
         };
         let declared = fault.first.as_ref().and_then(|(namespace, local)| {
             let named = |exact: bool| {
