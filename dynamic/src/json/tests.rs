@@ -374,6 +374,14 @@ fn type_codes_are_spelled_as_shapes() {
 }
 
 #[test]
+fn doubles_are_read_to_the_last_bit() {
+    for double in [-1.25e-300, 0.300_000_000_000_000_04, f64::MAX, f64::MIN_POSITIVE, 5e-324] {
+        let given: Json = serde_json::from_str(&format!("{double:e}")).unwrap();
+        assert_eq!(read(&Shape::F64, &given, "v", &Plain).unwrap(), Value::Float(double));
+    }
+}
+
+#[test]
 fn numbers_that_do_not_fit_are_refused_and_not_rounded() {
     assert_eq!(wrong(&Shape::F32, &json!(1e300)), "arguments: 1e+300 does not fit f32");
     both_ways(&Shape::F32, &json!(1.5));
