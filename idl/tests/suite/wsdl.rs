@@ -181,6 +181,14 @@ fn bindings_and_policies_are_read() {
         ("https", "tls", "username")
     );
     assert_eq!(ports.iter().map(|port| Port::parse(&port.to_string())).collect::<Vec<_>>(), ports);
+
+    // Java's JAX-WS looks for addressing in the binding itself, and only over HTTP.
+    let printed = print(&contract).unwrap();
+    for (name, said) in [("NetTcpBinding_IClock", 0), ("WSHttpBinding_IClock", 1)] {
+        let (_, binding) = printed.split_once(&format!("<wsdl:binding name=\"{name}\"")).unwrap();
+        let (binding, _) = binding.split_once("</wsdl:binding>").unwrap();
+        assert_eq!(binding.matches("<wsaw:UsingAddressing/>").count(), said, "{binding}");
+    }
 }
 
 /// Mono exchanges the names of a callback's elements in its description, though not in its messages.

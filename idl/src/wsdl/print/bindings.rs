@@ -90,6 +90,10 @@ impl Bindings<'_> {
             &format!("{soap}:binding"),
             &[("style", style), ("transport", &transport(&port.transport))],
         );
+        // JAX-WS as Java has it looks for addressing here, and not in policies (WS-Addressing 1.0, WSDL binding, 3.1).
+        if port.addressing == "1.0" && matches!(&*port.transport, "http" | "https") {
+            paper.empty("wsaw:UsingAddressing", &[]);
+        }
         for method in self.methods {
             self.operation(soap, method, &mut paper);
         }
