@@ -58,4 +58,5 @@ mod wcf_mono;
 mod wcf_python;
 mod wcf_serializer;
 mod wcf_sessions;
+mod wcf_soap;
 mod wcf_throttle;
