@@ -87,6 +87,9 @@ fn oneway_calls_arrive() {
     assert_eq!((&sent["ok"], &sent["bytes"]["received"]), (&json!(true), &json!(0)));
     // Nobody tells when it arrived: ask until it has.
     assert!((0..100).any(|_| bank.call(&["title"]).good() == "psst"));
+    // Others want an answer all the same: sync scopes of CORBA, clients of D-Bus that read no annotations.
+    let asked = ["call", &bank.addresses[0], "hint", "psst", "--signature", "void hint(in string what)"];
+    run(&asked).good();
 }
 
 #[test]

@@ -132,6 +132,12 @@ fn raise(
     Ok(())
 }
 
+/// The program was given a oneway call: that is all the answer, where somebody wants one.
+pub(super) fn taken(mut call: Pending) {
+    let nothing = |sink: &mut dyn Sink| sink.status(0);
+    call.request.answer(Answer::Done(&nothing));
+}
+
 /// The program ended before it answered: nobody knows whether it did what it was asked.
 pub(super) fn ended(mut call: Pending, status: &str) {
     let message = format!("the program behind this object ended ({status}) before it answered");

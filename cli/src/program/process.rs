@@ -105,7 +105,13 @@ impl Process {
         }
         let give_back = || lock(&self.shared.pending).as_mut().and_then(|pending| pending.remove(&id));
         match input.try_send(format!("{line}\n")) {
-            Ok(()) => true,
+            Ok(()) => {
+                // What is left here is oneway.
+                if let Some(call) = call.take() {
+                    answer::taken(call);
+                }
+                true
+            }
             Err(TrySendError::Full(_)) => {
                 answer::too_slow(give_back().or_else(|| call.take()), QUEUE);
                 true
