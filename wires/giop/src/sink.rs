@@ -294,6 +294,11 @@ impl Sink for CdrSink<'_> {
 
     fn content(&mut self, shape: &Shape) -> Visit<()> {
         let mut put = self.put();
+        // An `any` without a value has tk_null, as ORBs make it; tk_void is that of results.
+        if matches!(shape, Shape::Void) {
+            put.u32(0);
+            return Ok(());
+        }
         typecodes::put(shape, &mut put, &mut Enclosing::default(), limits::TYPECODE_DEPTH)?;
         if let Some(exception) = typecodes::exception(shape) {
             put.string(exception.id.as_bytes());

@@ -291,6 +291,16 @@ fn type_codes_with_common_parts_are_not_written_without_end() {
 }
 
 #[test]
+fn an_any_without_a_value_is_written_as_orbs_make_it() {
+    for kind in [0, 1] {
+        let value = read(&body(&Hand::new(false).number(kind).out, false), &Shape::Variant).unwrap();
+        assert_eq!(value, any(Shape::Void, Value::Nothing));
+        let written = write(false, 0, &Shape::Variant, &value).unwrap();
+        assert_eq!(written.bytes, Hand::new(false).number(0).out);
+    }
+}
+
+#[test]
 fn type_codes_are_values() {
     let simple = [
         (1, Shape::Void),
