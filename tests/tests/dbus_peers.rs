@@ -1,5 +1,5 @@
-//! Programs that use other libraries of D-Bus, and one that uses none: GLib's GDBus, Python's dbus-fast, and messages made
-//! by hand in both byte orders.
+//! Programs that use other libraries of D-Bus, and one that uses none: GLib's GDBus, Python's dbus-fast and dbus-python,
+//! and messages made by hand in both byte orders.
 
 use crate::common::foreign::{
     BUSES, Beside, bus, contract, dbus_fast, glib_peer, run, script, socket, until,
@@ -128,29 +128,48 @@ fn glib_sees_our_name_come_and_go() {
     }
 }
 
-#[test]
-fn dbus_fast_calls_us_and_serves_us() {
-    let test = "dbus_fast_calls_us_and_serves_us";
-    let Some(python) = dbus_fast(test) else { return };
-    let peer = script("dbus_fast_peer.py");
+/// A library of Python calls us and serves us, over both buses.
+fn in_python(test: &str, python: &Path, peer: &str) {
+    let peer = script(peer);
     for program in BUSES {
         let Some(bus) = bus(test, program) else { return };
+        let does = |what: &str| {
+            let mut command = Command::new(python);
+            command.arg(&peer).args([what, bus.address(), NAME]);
+            command
+        };
         {
             let _server = serving(&bus);
-            let said = run(Command::new(&python).arg(&peer).args(["call", bus.address(), NAME]));
-            assert!(said.starts_with("ok "), "{said}");
+            let said = run(&mut does("call"));
+            assert!(said.starts_with("ok"), "{said}");
         }
-        let its = Beside::start(Command::new(&python).arg(&peer).args(["serve", bus.address(), NAME]));
+        let its = Beside::start(&mut does("serve"));
         its.hear("ready");
         let client = Node::new();
         let kitchen = galley::on_bus(&client, bus.address());
         galley::values(&*kitchen);
         galley::large(&*kitchen, &[0, 1, 100_000, 8 << 20]);
         galley::handles(&*kitchen);
-        // It gives up where a socket is full: no flood.
+        // dbus-fast gives up where a socket is full: no flood.
         galley::signals(&kitchen, 20);
         galley::properties(&client, &kitchen);
         galley::oneways(&*kitchen);
+    }
+}
+
+#[test]
+fn dbus_fast_calls_us_and_serves_us() {
+    let test = "dbus_fast_calls_us_and_serves_us";
+    let Some(python) = dbus_fast(test) else { return };
+    in_python(test, &python, "dbus_fast_peer.py");
+}
+
+#[test]
+fn dbus_python_calls_us_and_serves_us() {
+    let test = "dbus_python_calls_us_and_serves_us";
+    if here(test, &["dbus-python"]) {
+        // Debian's own Python has it.
+        in_python(test, Path::new("/usr/bin/python3"), "dbus_python_peer.py");
     }
 }
 
