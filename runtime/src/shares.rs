@@ -245,7 +245,11 @@ impl Shares {
     /// those of a crowd that come at one time do not end each other, but make way for others.
     pub(crate) fn oldest_fresh(&self, newcomer: Source, before: u64) -> Option<Arc<dyn Tenant>> {
         let table = lock(&self.table);
-        let most = table.sources.get(&newcomer).map_or(0, |share| share.connections) + 1;
+        let most = match newcomer {
+            // It may be nobody: where descriptors are short, that is said before it is seen whether anybody waits.
+            Source::Unknown => usize::MAX,
+            _ => table.sources.get(&newcomer).map_or(0, |share| share.connections) + 1,
+        };
         let found = table.by_connections.iter().rev().take(LOOKS).find_map(|(count, source)| {
             let first = table.sources.get(source)?.fresh.first()?;
             (*first < before || *count > most).then_some(first)
@@ -450,6 +454,7 @@ mod tests {
             is(shares.oldest_fresh(source(1), before), &alone),
             "the crowd does not end what came with it"
         );
+        assert!(is(shares.oldest_fresh(Source::Unknown, before), &alone), "perhaps nobody needs a place");
     }
 
     #[test]
