@@ -37,8 +37,8 @@ impl Shared {
         let more = usize::try_from(since.as_micros() / ONE_MORE.as_micros()).unwrap_or(MOST_AT_ONCE);
         let at_once = MOST_AT_ONCE.min(AT_ONCE.saturating_add(more));
         let allowance = &listener.allowance;
-        // The number is taken before the first newcomer has one: `make_way` ends silent connections with
-        // smaller numbers only, so the newcomers of one round do not end each other.
+        // The number is taken before the first newcomer has one: those of one round do not end each other, but for one whose
+        // source has fewer (`Shares::oldest_fresh`).
         let begun = allowance.shares.number();
         let refuse = |peer, why| self.notice(&Notice::Refused { peer, why });
         for _ in 0..at_once {

@@ -43,7 +43,7 @@ static TICKETS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     /// The calls whose servants the calling thread is in, the innermost last, behind those that wait for them on other threads.
-    static INSIDE: RefCell<Vec<Weak<Inward>>> = const { RefCell::new(Vec::new()) };
+    static INSIDE: RefCell<Vec<Weak<UnderWay>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The target of calls to one object of this process, by its key at an in-process address.
@@ -128,10 +128,12 @@ impl Here {
             Ok(call) => call,
             Err(failure) => return Err((failure, done)),
         };
+        let under_way = Arc::new(UnderWay::of(&server));
+        let own = Arc::downgrade(&under_way);
         let inward = Arc::new(Inward {
             server: Arc::downgrade(&server),
             endpoint: self.endpoint(),
-            done: Mutex::new(Some((Box::new(done), UnderWay::of(&server)))),
+            done: Mutex::new(Some((Box::new(done), under_way))),
             late: Mutex::new(None),
         });
         let incoming = Incoming {
@@ -149,7 +151,6 @@ impl Here {
         let mut request = Request::new(index, incoming, link, Arc::clone(&servant));
         // A servant that blocks until this call ends is in it, too.
         let around = if blocks { Around::here() } else { Around::default() };
-        let own = Arc::downgrade(&inward);
         server.apart(Box::new(move || {
             let _inside = Inside::enter(around, own);
             let _span = spans::serve(&mut request, IN_PROCESS, &endpoint);
@@ -320,7 +321,7 @@ struct Inward {
     endpoint: Endpoint,
     /// Who is told, and what keeps the server from ending meanwhile. `None`: the outcome was told, or nobody
     /// wants it.
-    done: Mutex<Option<(Completion, UnderWay)>>,
+    done: Mutex<Option<(Completion, Arc<UnderWay>)>>,
     /// When it is late.
     late: Mutex<Option<Moment>>,
 }
@@ -344,7 +345,7 @@ impl Inward {
     }
 
     /// Who is told, unless somebody was or nobody wants it.
-    fn take(&self) -> Option<(Completion, UnderWay)> {
+    fn take(&self) -> Option<(Completion, Arc<UnderWay>)> {
         let done = lock(&self.done).take();
         if let Some(late) = lock(&self.late).take() {
             TIMERS.cancel(late);
@@ -417,16 +418,20 @@ fn unanswered() -> Failure {
 /// How many of these calls to servants of a node the calling thread is in, or wait for it: a servant that stops its node does not wait
 /// for its own call.
 pub(crate) fn inside(node: &Shared) -> usize {
-    // Each is dropped where nothing is borrowed: it may hold what is the user's.
-    let calls: Vec<Arc<Inward>> =
+    // Each is dropped where nothing is borrowed: the last of a node lets go of it.
+    let calls: Vec<Arc<UnderWay>> =
         INSIDE.with_borrow(|calls| calls.iter().filter_map(Weak::upgrade).collect());
-    let is_of = |call: &&Arc<Inward>| std::ptr::eq(call.server.as_ptr(), node) && call.is_under_way();
-    calls.iter().filter(is_of).count()
+    calls.iter().filter(|call| std::ptr::eq(call.0.as_ptr(), node)).count()
+}
+
+/// Whether all that wait by memory for the servant that the calling thread is in still do; so does whoever is in none.
+pub(crate) fn is_waited_for() -> bool {
+    INSIDE.with_borrow(|calls| calls.iter().all(|call| call.strong_count() > 0))
 }
 
 /// The calls that a thread is in: these, and one of the connection at this address (0: of none).
 #[derive(Default)]
-struct Around(Vec<Weak<Inward>>, usize);
+struct Around(Vec<Weak<UnderWay>>, usize);
 
 impl Around {
     fn here() -> Self {
@@ -438,7 +443,7 @@ impl Around {
 struct Inside(usize, usize);
 
 impl Inside {
-    fn enter(around: Around, own: Weak<Inward>) -> Self {
+    fn enter(around: Around, own: Weak<UnderWay>) -> Self {
         let before = connection::served();
         if around.1 != 0 {
             connection::serves(around.1);

@@ -89,7 +89,7 @@ impl Allowance {
     }
 
     /// Ends a connection in favour of one of this source: the oldest that has not sent a whole message yet
-    /// and has a smaller number than `before`; else one that has been quiet for `REST`, of a source that has
+    /// and has a smaller number than `before`, or whose source has more connections than this one will have; else one that has been quiet for `REST`, of a source that has
     /// at least as many connections. Returns whether one ended. Its descriptor is closed when the last thread
     /// lets go of it, which may be a moment later.
     pub(crate) fn make_way(&self, newcomer: Source, before: u64) -> bool {

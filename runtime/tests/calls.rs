@@ -493,6 +493,52 @@ fn a_servant_may_stop_the_node_of_whoever_waits_for_it() {
 }
 
 #[test]
+fn a_servant_that_nobody_waits_for_any_more_stops_a_node_as_anybody_does() {
+    let name = format!("inproc://late-inner-{}", std::process::id());
+    let (outer, inner) = (node(), node());
+    inner.listen(&name).unwrap();
+    let next = node().object(&format!("{name}/probe")).unwrap();
+    let next = next.with_deadline(Some(Duration::from_millis(50))).into_typed::<dyn Probe>();
+    let ((open, gate), (enter, entered)) = (mpsc::channel::<()>(), mpsc::channel());
+    let gate = Mutex::new(gate);
+    outer.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| match v {
+            // In vain: the other servant has not answered by then.
+            1 => next.add_one(v).unwrap_or(-1),
+            v => {
+                enter.send(()).unwrap();
+                gate.lock().unwrap().recv_timeout(LONG).unwrap();
+                v + 1
+            }
+        })),
+    );
+    let ((go, told), (tell, stopped)) = (mpsc::channel::<()>(), mpsc::channel());
+    let (told, ends) = (Mutex::new(told), outer.clone());
+    inner.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            told.lock().unwrap().recv_timeout(LONG).unwrap();
+            ends.stop_within(LONG);
+            tell.send(()).unwrap();
+            v
+        })),
+    );
+    let socket = outer.listen(&format!("plain+unix://@{}", plain::name("late"))).unwrap();
+    let caller = node().connect::<dyn Probe>(&probe_at(&socket)).unwrap();
+    assert_eq!(caller.add_one(1).unwrap(), -1);
+    // The next call by the same connection is none that waits for the one that stops the node.
+    let again = caller.clone();
+    let second = std::thread::spawn(move || again.add_one(2));
+    entered.recv_timeout(LONG).unwrap();
+    go.send(()).unwrap();
+    assert!(stopped.recv_timeout(Duration::from_millis(200)).is_err(), "it was stopped over a call");
+    open.send(()).unwrap();
+    assert_eq!(second.join().unwrap().unwrap(), 3);
+    stopped.recv_timeout(LONG).unwrap();
+}
+
+#[test]
 fn unknown_objects_and_operations_are_failures() {
     each("unknown", |address, object, _, client| {
         let mut wrong = object.reference().clone();

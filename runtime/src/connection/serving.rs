@@ -377,6 +377,8 @@ impl Connection {
                     drop(core);
                     (job.run)();
                     core = self.enter();
+                    // It may have taken longer than the peer may be silent.
+                    core.used = lately();
                 }
                 core.remember(found);
                 return (core, false);
