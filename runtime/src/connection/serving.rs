@@ -43,8 +43,9 @@ const READS: u32 = 64;
 
 impl Connection {
     /// Serves what has arrived: reads, has servants answer, sends, and sets what the event loop watches for
-    /// next. Only the thread that leads the loop calls it; `told` if the kernel has told of something.
-    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader, told: bool) -> Served {
+    /// next. Only the thread that leads the loop calls it. `eager`: it is read in any case, and not only if
+    /// its caller has all its answers.
+    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader, eager: bool) -> Served {
         let mut served = Served::Nothing;
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
@@ -108,7 +109,7 @@ impl Connection {
                         break;
                     }
                     // A caller that has no answer yet mostly waits for it.
-                    if !told && events == 0 && reads == 0 && self.waits_for_answers(&core) {
+                    if !eager && events == 0 && reads == 0 && self.waits_for_answers(&core) {
                         served = Served::Waits;
                         break;
                     }

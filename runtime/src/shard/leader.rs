@@ -173,13 +173,15 @@ impl Leader {
             let mut index = if blind { hot.len() } else { 0 };
             // Whether a look was worth it at anybody: where all calls are with somebody else, only the kernel knows what comes.
             let mut looked = false;
+            // Servants that answer at once leave nobody waiting.
+            let passed_on = many.are_passed_on();
             while let Some(connection) = hot.get(index) {
                 if many.are_here() && connection.is_told_of() {
                     // Nor is it kept: it may be over, and nobody would see that here.
                     hot.remove(index);
                     continue;
                 }
-                match connection.serve(self, false) {
+                match connection.serve(self, !passed_on) {
                     Served::Waits => index += 1,
                     Served::Nothing => {
                         looked = true;

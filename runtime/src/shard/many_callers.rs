@@ -54,7 +54,7 @@ impl ManyCallers {
         if let Some(first) = self.recent.first_mut() {
             *first = token;
         }
-        let worth = if self.passed_on >= PASSED_ON { PASSING } else { RECENT };
+        let worth = if self.are_passed_on() { PASSING } else { RECENT };
         if found.is_some_and(|at| at < worth) {
             self.same();
         } else {
@@ -67,6 +67,11 @@ impl ManyCallers {
     pub(super) fn found(&mut self) {
         self.passed_on = self.passed_on.saturating_sub(1);
         self.same();
+    }
+
+    /// Whether calls are passed on.
+    pub(super) fn are_passed_on(&self) -> bool {
+        self.passed_on >= PASSED_ON
     }
 
     /// The kernel told of something on a connection of the calling side.
