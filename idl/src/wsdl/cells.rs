@@ -3,8 +3,9 @@
 //!
 //! Without this table, a client that asks a service for its description again and again would leak memory
 //! each time. The key is a hash of all documents together, because the same name may be another type
-//! elsewhere. A cell may be filled already when a type is read again: the text is the same, so the content
-//! is.
+//! elsewhere, and of the types that are known to be broken, because those around them are read without them
+//! then. A cell may be filled already when a type is read again: text and broken types are the same, so the
+//! content is.
 
 use super::names::QName;
 use everywire_model::shape::{Struct, Union};

@@ -80,7 +80,9 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
     let ports = ports::read(&definitions, report);
     let mut torn = Torn::new();
     for _ in 0..ROUNDS {
-        let mut types = Types::new(&schemas, cells::origin(documents), &torn, report);
+        // Another content has other cells.
+        let origin = cells::origin(&(documents, &torn));
+        let mut types = Types::new(&schemas, origin, &torn, report);
         let contract = assembled(&definitions, &ports, &mut types);
         let more = std::mem::take(&mut types.torn);
         if more.is_empty() || report.failed() {

@@ -487,3 +487,32 @@ fn ports_that_are_called_alike_are_told_apart() {
         );
     }
 }
+
+/// A type that contains itself by one that extends it, where that one cannot be read: what was read of it before counts no more.
+#[test]
+fn types_around_one_that_is_left_out_are_whole() {
+    let extended = |name: &str, members: &str| {
+        format!(
+            "<s:complexType name='{name}'><s:complexContent><s:extension base='t:Base'><s:sequence>{members}\
+             </s:sequence></s:extension></s:complexContent></s:complexType>"
+        )
+    };
+    let leaf = "<s:element name='leaf' type='t:Leaf' minOccurs='0' nillable='true'/>";
+    let head = [
+        "<s:complexType name='Base'><s:sequence><s:element name='next' type='t:Base' minOccurs='0' nillable='true'/>\
+         </s:sequence></s:complexType>",
+        &extended("Ext", &format!("{leaf}<s:element name='bark' type='t:Nowhere'/>")),
+        &extended("Ext2", leaf),
+        "<s:complexType name='Leaf'><s:sequence><s:element name='ext' type='t:Ext' minOccurs='0' nillable='true'/>\
+         </s:sequence></s:complexType>",
+    ];
+    let contract = read(&service(
+        &head.concat(),
+        "<s:element name='base' type='t:Base' minOccurs='0' nillable='true'/>",
+    ));
+    for language in everywire_idl::languages() {
+        // A language may be unable to say it, and says so.
+        let printed = (language.print)(&contract).unwrap_or_else(|cannot| cannot.to_string());
+        assert!(printed.contains("weigh") && !printed.contains("Ext2"), "{printed}");
+    }
+}
