@@ -213,3 +213,23 @@ fn what_is_known_and_stands_in_a_file_is_defined_once() {
     assert_eq!(once.len(), names.len(), "{names:?}");
     assert!(names.contains(&"COLORREF".to_owned()) && names.contains(&"POINTL".to_owned()), "{names:?}");
 }
+
+/// What `pointer_default` says counts in its interface, and not in a base that comes later.
+#[test]
+fn a_base_that_comes_later_has_a_pointer_default_of_its_own() {
+    let first = "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B105), pointer_default(ref)]\
+        interface First : Last { HRESULT one(); };";
+    let last = "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B107)]\
+        interface Last : IUnknown { typedef struct Held { LONG *at; } Held; HRESULT two([in] Held *held); };";
+    let field = |text: String| {
+        let contract = read(&format!("import \"unknwn.idl\"; interface Last; {text}"));
+        let held = contract.definitions.iter().find_map(|definition| match definition {
+            Definition::Type(Shape::Struct(held)) if held.name == "Held" => {
+                Some(format!("{:?}", held.fields))
+            }
+            _ => None,
+        });
+        held.unwrap()
+    };
+    assert_eq!(field(format!("{first}{last}")), field(format!("{last}{first}")));
+}

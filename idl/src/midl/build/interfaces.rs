@@ -192,7 +192,10 @@ impl Builder<'_> {
             return None;
         }
         self.ahead += 1;
+        // Its definitions are not inside of the interface that is derived from it.
+        let around = std::mem::replace(&mut self.pointer_default, PointerKind::Unique);
         self.at_its_place(item, |builder| builder.whole_interface(item, interface));
+        self.pointer_default = around;
         self.ahead -= 1;
         self.interfaces.get(name).cloned()
     }
