@@ -5,8 +5,8 @@
 //! read and each `#endif` finds its own `#if`.
 //!
 //! In an expression macros are replaced by their bodies, but not behind `defined`; a word that is then no macro, and a macro without
-//! a body, is 0. How many tokens that makes is bounded for each expression. In bodies of macros with parameters `#` and `##` have no
-//! meaning here.
+//! a body, is 0. How many tokens that makes and how many macros are replaced is bounded for each expression. In bodies of macros with
+//! parameters `#` and `##` have no meaning here.
 
 use super::lexer::{Kind, Lexer, Token};
 use super::limits;
@@ -15,6 +15,25 @@ use std::collections::HashMap;
 
 /// The most tokens that macros make in one expression.
 const MADE: usize = 512;
+
+/// What an operator makes of its two sides.
+type Combine = fn(u64, u64) -> u64;
+
+/// Operators of two sides as C ranks them (C++98, 5), the loosest first; `&&` and `||` are looser still.
+const RANKS: [&[(&str, Combine)]; 7] = [
+    &[("|", |a, b| a | b)],
+    &[("^", |a, b| a ^ b)],
+    &[("&", |a, b| a & b)],
+    &[("==", |a, b| u64::from(a == b)), ("!=", |a, b| u64::from(a != b))],
+    &[
+        ("<=", |a, b| u64::from(a <= b)),
+        (">=", |a, b| u64::from(a >= b)),
+        ("<", |a, b| u64::from(a < b)),
+        (">", |a, b| u64::from(a > b)),
+    ],
+    &[("+", u64::wrapping_add), ("-", u64::wrapping_sub)],
+    &[("*", u64::wrapping_mul)],
+];
 
 /// A macro with parameters.
 pub(super) struct Function {
@@ -133,7 +152,7 @@ fn defined(token: &Token, macros: Macros<'_>) -> bool {
     matches!(&token.kind, Kind::Word(word) if macros.bodies.contains_key(word))
 }
 
-/// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, comparisons and
+/// The value of the expression after `#if`: integers, `defined`, `!`, `&&`, `||`, the operators of `RANKS` and
 /// parentheses. An expression that is not understood is a mistake and counts as false. All numbers are
 /// unsigned with 64 bits.
 fn evaluate(line: &mut Lexer, macros: Macros<'_>, report: &mut Report) -> bool {
@@ -180,13 +199,14 @@ fn expanded<'a>(tokens: &'a [Token], macros: Macros<'a>) -> Option<Vec<&'a Token
             Some(function) => applied(function, &mut pending)?,
             None => macros.bodies.get(word).into_iter().flatten().collect(),
         };
+        // One that leaves nothing was work, too.
+        made += body.len().max(1);
+        if made > MADE {
+            return None;
+        }
         if body.is_empty() {
             out.push(token);
             continue;
-        }
-        made += body.len();
-        if made > MADE {
-            return None;
         }
         pending.extend(body.into_iter().rev().map(|token| (token, depth + 1)));
     }
@@ -196,6 +216,9 @@ fn expanded<'a>(tokens: &'a [Token], macros: Macros<'a>) -> Option<Vec<&'a Token
 /// The body of a macro with its arguments, which are taken from what is still to be looked at. None where they do not end, or are
 /// not as many as the parameters.
 fn applied<'a>(function: &'a Function, pending: &mut Vec<(&'a Token, usize)>) -> Option<Vec<&'a Token>> {
+    if function.body.len() > MADE {
+        return None;
+    }
     let (mut arguments, mut open) = (vec![Vec::new()], 0_usize);
     loop {
         let (token, _) = pending.pop()?;
@@ -265,47 +288,20 @@ impl Evaluation<'_> {
     }
 
     fn both(&mut self, depth: usize) -> Option<u64> {
-        let mut value = self.comparison(depth)?;
+        let mut value = self.ranked(0, depth)?;
         while self.accept("&&") {
-            let right = self.comparison(depth)?;
+            let right = self.ranked(0, depth)?;
             value = u64::from(value != 0 && right != 0);
         }
         Some(value)
     }
 
-    fn comparison(&mut self, depth: usize) -> Option<u64> {
-        let left = self.bits(depth)?;
-        type Compare = fn(&u64, &u64) -> bool;
-        let operators: [(&str, Compare); 6] = [
-            ("==", u64::eq),
-            ("!=", u64::ne),
-            ("<=", u64::le),
-            (">=", u64::ge),
-            ("<", u64::lt),
-            (">", u64::gt),
-        ];
-        for (operator, compare) in operators {
-            if self.accept(operator) {
-                return Some(u64::from(compare(&left, &self.bits(depth)?)));
-            }
-        }
-        Some(left)
-    }
-
-    /// Sums and bits, all of one rank: whoever mixes them writes parentheses.
-    fn bits(&mut self, depth: usize) -> Option<u64> {
-        let mut value = self.unary(depth)?;
-        type Combine = fn(u64, u64) -> u64;
-        let operators: [(&str, Combine); 6] = [
-            ("|", |a, b| a | b),
-            ("&", |a, b| a & b),
-            ("^", |a, b| a ^ b),
-            ("+", u64::wrapping_add),
-            ("-", u64::wrapping_sub),
-            ("*", u64::wrapping_mul),
-        ];
+    /// Operators of two sides from this rank on; those of one rank go from left to right.
+    fn ranked(&mut self, rank: usize, depth: usize) -> Option<u64> {
+        let Some(operators) = RANKS.get(rank) else { return self.unary(depth) };
+        let mut value = self.ranked(rank + 1, depth)?;
         while let Some((_, combine)) = operators.iter().find(|(operator, _)| self.accept(operator)) {
-            value = combine(value, self.unary(depth)?);
+            value = combine(value, self.ranked(rank + 1, depth)?);
         }
         Some(value)
     }

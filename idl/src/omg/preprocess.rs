@@ -261,10 +261,10 @@ impl Preprocessor {
             report.add(Problem::new(name.span, "a macro needs a name").expected(["a name"]));
             return;
         };
-        // Only a parenthesis without a space before it starts parameters (C++98, 16.3).
         if self.known.is_some_and(|known| (known.is_type)(&word)) {
             return;
         }
+        // Only a parenthesis without a space before it starts parameters (C++98, 16.3).
         let parameters = if line.rest().starts_with('(') {
             // Macros that make text of a parameter are for C, whose headers MIDL files include.
             if self.known.is_some() && line.rest().replace("##", "").contains('#') {

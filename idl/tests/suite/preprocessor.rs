@@ -149,3 +149,15 @@ fn prefixes_are_used_or_refused() {
         assert!(mistakes.contains(told), "{mistakes}");
     }
 }
+
+/// An application that leaves nothing is work all the same.
+#[test]
+fn applications_in_a_condition_are_counted() {
+    let read = |times: usize| {
+        let terms = "F() + ".repeat(times);
+        omg::parse(&format!("#define F(a) a a a\n#if {terms} 1\nconst long X = 1;\n#endif\n"), "if.idl")
+    };
+    assert_eq!(constant(&read(100).unwrap(), "X"), 1);
+    let mistakes = read(600).unwrap_err().to_string();
+    assert!(mistakes.contains("this condition is not understood"), "{mistakes}");
+}

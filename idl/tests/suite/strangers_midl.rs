@@ -72,6 +72,14 @@ fn conditions_call_macros_and_compute_with_bits() {
         ("FAMILY - 3", false),
         ("defined(PART) && defined PART", true),
         ("1 + 2 * 1 == 3 && (6 ^ 2) == 4", true),
+        ("1 + 2 * 3 == 7", true),
+        ("FAMILY & 2 == 2", true),
+        ("FAMILY & 4 == 4", true),
+        ("4 & 2 == 2", false),
+        ("5 & 3 ^ 1 | 8", true),
+        ("(1 | 3 ^ 3) == 1 && 2 | 0", true),
+        ("3 > 2 > 1 || 7 - 2 - 5", false),
+        ("1 - 2 < 0", false),
     ] {
         assert_eq!(of(condition).unwrap(), holds, "{condition}");
     }
