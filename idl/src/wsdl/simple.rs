@@ -79,7 +79,9 @@ fn members(restriction: &Node<'_>, flags: bool, report: &mut Report) -> Vec<(Str
     let (mut members, mut next) = (Vec::new(), Some(i32::from(flags)));
     for enumeration in restriction.all("enumeration") {
         let Some(name) = enumeration.needed("value", report) else { continue };
-        if name.is_empty() || name.chars().any(|c| c.is_control() || c == ',' || c == '=' || c == ';') {
+        // Behind the last brace of an alias is its name (`QName::parse`).
+        let parts = |c: char| c.is_control() || matches!(c, ',' | '=' | ';') || (flags && c == '}');
+        if name.is_empty() || name.chars().any(parts) {
             // No name: the type is text.
             return Vec::new();
         }

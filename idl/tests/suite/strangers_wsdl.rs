@@ -516,3 +516,19 @@ fn types_around_one_that_is_left_out_are_whole() {
         assert!(printed.contains("weigh") && !printed.contains("Ext2"), "{printed}");
     }
 }
+
+/// What follows the brace of a name with its namespace has none.
+#[test]
+fn flags_with_braces_are_text() {
+    let flags = |value: &str| {
+        let head = format!(
+            "<s:simpleType name='Grain'><s:list><s:simpleType><s:restriction base='s:string'><s:enumeration value='{value}'/>\
+             </s:restriction></s:simpleType></s:list></s:simpleType>"
+        );
+        let contract = read(&service(&head, "<s:element name='grain' type='t:Grain'/>"));
+        let printed = print(&contract).unwrap_or_else(|cannot| panic!("{cannot}"));
+        assert!(printed.contains("name=\"Grain\""), "{printed}");
+        printed.contains(&format!("value=\"{value}\""))
+    };
+    assert!(flags("rye") && !flags("r}ye"));
+}
