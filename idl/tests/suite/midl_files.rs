@@ -414,3 +414,16 @@ fn imported_files_are_found_in_any_case() {
     std::fs::write(folder.0.join("more.idl"), text).unwrap();
     assert!(folder.read("more.idl").interfaces().any(|interface| interface.name == "IMore"));
 }
+
+/// Another name for the struct of a header is one with its fields, not one with their names alone.
+#[test]
+fn an_own_struct_is_not_the_one_of_a_header_with_other_types() {
+    let header = "typedef struct tagOURS { long a; } OURS;";
+    let uses = "#include \"ours.h\"
+        typedef struct tagMINE { double a; } MINE, OURS;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B203)] interface I : IUnknown { HRESULT F([in] OURS *ours); };";
+    let folder = Folder::of("mine", &[("uses.midl", uses), ("ours.h", header)]);
+    let contract = folder.read("uses.midl");
+    let parameters = &contract.interface("I").unwrap().operations[0].parameters;
+    assert!(format!("{parameters:?}").contains("F64"), "{parameters:?}");
+}

@@ -6,7 +6,7 @@
 use super::super::ast::{self, Attribute, Declarator, Item, TypeKind, TypeSpec};
 use super::super::known;
 use super::{Builder, LEVELS, Pointer, Ty, Typed, places, pointer_kind, types};
-use everywire_model::shape::{Name, Struct};
+use everywire_model::shape::{Field, Name};
 use everywire_model::{Definition, Hold, Shape};
 use std::rc::Rc;
 
@@ -166,15 +166,19 @@ pub(super) fn travels_otherwise(attributes: &[Attribute]) -> bool {
     ["wire_marshal", "transmit_as"].iter().any(|name| ast::has(attributes, name))
 }
 
-/// Whether two types are structs of different names with the same fields.
+/// Whether two types are structs of different names with the same fields, as far as their names and kinds tell.
 fn has_fields_of(one: &Ty, other: &Ty) -> bool {
     let (Ty::Value(one), Ty::Value(other)) = (one, other) else { return false };
     match (one.shape.resolved(), other.shape.resolved()) {
         (Shape::Struct(one), Shape::Struct(other)) => match (one.get(), other.get()) {
             (Some(one), Some(other)) => {
-                let names =
-                    |of: &Struct| of.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-                one.name != other.name && names(one) == names(other)
+                let same = |one: &Field, other: &Field| {
+                    let kind = |field: &Field| std::mem::discriminant(field.shape.resolved());
+                    one.name == other.name && kind(one) == kind(other)
+                };
+                one.name != other.name
+                    && one.fields.len() == other.fields.len()
+                    && one.fields.iter().zip(other.fields.iter()).all(|(one, other)| same(one, other))
             }
             _ => false,
         },
