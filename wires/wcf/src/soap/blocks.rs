@@ -74,7 +74,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
 /// The namespace and the name of a header.
 fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
     let split = || match header.name.strip_prefix('{') {
-        Some(rest) => rest.split_once('}'),
+        Some(rest) => rest.rsplit_once('}'),
         None => Some(("", header.name.as_str())),
     };
     match split() {
@@ -212,4 +212,22 @@ fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
     // The tag is over; what is inside follows.
     xml.raw(b"");
     element.local.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_may_have_braces() {
+        let of = |name: &str| {
+            let header = Header::text(name, "1");
+            super::name(&header, Soap::V12).map(|(namespace, local)| (namespace.to_owned(), local.to_owned()))
+        };
+        assert_eq!(
+            of("{http://{host}/shop}Ticket").unwrap(),
+            ("http://{host}/shop".to_owned(), "Ticket".to_owned())
+        );
+        assert!(of("{urn:shop}").is_err() && of("{urn:shop").is_err());
+    }
 }

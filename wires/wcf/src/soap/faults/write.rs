@@ -101,7 +101,7 @@ fn names_a_quota(failure: &Failure) -> bool {
 /// The code that a failure carries already, in Clark notation: of another WCF service, or of a servant that knows what its
 /// callers expect.
 fn given(failure: &Failure) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
-    let (namespace, local) = failure.code()?.strip_prefix('{')?.split_once('}')?;
+    let (namespace, local) = failure.code()?.strip_prefix('{')?.rsplit_once('}')?;
     let is_standard = [ADDRESSING, DISPATCHER, SECURITY, FAILURE].contains(&namespace);
     (!is_standard && !local.is_empty())
         .then(|| (Cow::Owned(namespace.to_owned()), Cow::Owned(local.to_owned())))
@@ -194,5 +194,17 @@ impl Said {
         }
         put.end();
         at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_of_a_code_may_have_braces() {
+        let failure = Failure::new(Kind::Internal, Initiator::User, "no such ticket")
+            .with_code("{urn:{x}:shop}NoTicket");
+        assert_eq!(given(&failure), Some(("urn:{x}:shop".into(), "NoTicket".into())));
     }
 }
