@@ -79,6 +79,8 @@ fn an_answer_that_cannot_be_read_does_not_say_that_nothing_was_done() {
         ("200 OK", &envelope(broken_fault), "xml Entity"),
         ("500 Broken", "Error: it crashed\n    at line 9", "HTTP 500 Internal Server Error"),
         ("500 Broken", &envelope(broken_fault), "HTTP 500 Internal Server Error"),
+        ("400 Bad Request", &envelope(broken_fault), "HTTP 400 Bad Request"),
+        ("503 Busy", &envelope(broken_fault), "HTTP 503 Service Unavailable"),
     ] {
         let Outcome::Failed(failure) = said(status, body) else { panic!("{status} {body}") };
         assert_eq!((failure.code(), failure.completed()), (Some(code), Completed::Maybe), "{failure}");
@@ -91,7 +93,11 @@ fn an_answer_that_cannot_be_read_does_not_say_that_nothing_was_done() {
 /// The same of calls that expect nothing.
 #[test]
 fn a_oneway_call_that_is_answered_with_other_text_has_the_status_s_meaning() {
-    for (status, code) in [("500 Broken", "HTTP 500 Internal Server Error"), ("200 OK", "xml Markup")] {
+    for (status, code) in [
+        ("500 Broken", "HTTP 500 Internal Server Error"),
+        ("400 Bad Request", "HTTP 400 Bad Request"),
+        ("200 OK", "xml Markup"),
+    ] {
         let response = format!("HTTP/1.1 {status}\r\nContent-Type: text/xml\r\n\r\nError: it crashed");
         let outcome = answered_call(2, Expects::Nothing, &response);
         let Outcome::Failed(failure) = outcome else { panic!("{status}: {outcome:?}") };

@@ -117,6 +117,8 @@ impl Connecting {
     }
 
     /// What an answer means that cannot be read: behind the status of an error its text is for people, whatever its type says.
+    /// That type is one of envelopes, so it may be the service that answered, after it did what was asked, with any status
+    /// (SOAP 1.2, part 2, section 7.5.2: 400 for a fault of the sender).
     #[cold]
     fn unreadable(
         &self,
@@ -125,10 +127,11 @@ impl Connecting {
         said: Option<Bytes>,
         failure: Failure,
     ) -> Failure {
-        match said {
+        let failure = match said {
             Some(body) if failure.kind() == Kind::Malformed => self.explain(flight, status, &body),
-            _ => failure.with_completed(Completed::Maybe),
-        }
+            _ => failure,
+        };
+        failure.with_completed(Completed::Maybe)
     }
 
     /// Whether the service has taken a message that expects nothing: 202 or another success says so, everything else why it
