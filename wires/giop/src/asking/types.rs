@@ -10,10 +10,12 @@
 //! changes after. A part that names an open type gets a cell (`Hold::Later`), which is filled when the type
 //! is complete. If making such a type fails after its cell was given out, the whole contract is `broken`,
 //! since somebody may hold a cell that nothing fills. Cells live as long as the process, so each is made once:
-//! whoever asks for the same type codes again gets the same cells. They keep the scoped names of the first time.
+//! whoever asks for the same type codes in the same order again gets the same cells. They keep the scoped names of the
+//! first time.
 //!
 //! Bounds: levels (`DEPTH`) and parts (`NODES`) of all types together, since a type code of a few octets can
-//! stand for a large type and a repository may send many of them; cells of all contracts (`CELLS`).
+//! stand for a large type and a repository may send many of them; cells of one contract (`CELLS_OF_ONE`), so that no
+//! repository uses up those of all contracts (`CELLS`) at once.
 
 use super::questions::Questions;
 use crate::typecodes;
@@ -33,6 +35,8 @@ const DEPTH: usize = 64;
 const NODES: usize = 100_000;
 /// Most types that contain themselves, of all contracts that a process asks for.
 const CELLS: usize = 1 << 16;
+/// Most of them of one contract.
+const CELLS_OF_ONE: usize = 1024;
 
 /// Tells type codes apart, by keys that nobody outside of the process knows: nobody can make two with one pair of hashes.
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
@@ -40,7 +44,7 @@ static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
 /// What a type is known by within one contract: the noun of its kind, and its id.
 type Key = (&'static str, String);
 
-/// A cell is known by the hashes of the type code that it came in, and its type.
+/// A cell is known by the hashes of the type codes up to the one that it came in, and its type.
 type Cells = HashMap<([u64; 2], Key), Box<dyn Any + Send>>;
 
 /// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
@@ -57,8 +61,12 @@ pub(super) struct Types {
     made: HashMap<Key, Shape>,
     /// Types that are being made: what stands for them within themselves.
     open: HashMap<Key, Box<dyn Any>>,
-    /// The hashes of the type code that is read; nothing for types of constants, which no repository tells apart.
+    /// The hashes of all type codes that were read so far.
+    read: [u64; 2],
+    /// The same at the type code that is read; nothing for types of constants, whose octets are not kept. They come last.
     code: Option<[u64; 2]>,
+    /// Cells that were asked for, for the bound.
+    cells: usize,
     /// Exceptions by their ids. They are apart from `made`, because an exception is no type of a value.
     exceptions: HashMap<String, Hold<Struct>>,
     /// All of them in the order in which they were completed, so each comes after what it is made of.
@@ -121,10 +129,17 @@ impl Types {
         (scoped.rsplit("::").next() == Some(bare)).then_some(scoped)
     }
 
-    /// A type code is read from now on.
+    /// A type code is read from now on. What was read before counts, too, since a part with a known id is taken as it was
+    /// told first: without that, what one repository tells would change the types of another one.
     fn begin(&mut self, code: &TypeCode) {
-        let encoded = Some(code.encoded()).filter(|encoded| !encoded.is_empty());
-        self.code = encoded.map(|encoded| KEYS.each_ref().map(|key| key.hash_one(encoded)));
+        self.code = None;
+        let encoded = code.encoded();
+        if !encoded.is_empty() {
+            for (hash, key) in self.read.iter_mut().zip(KEYS.iter()) {
+                *hash = key.hash_one((*hash, encoded));
+            }
+            self.code = Some(self.read);
+        }
     }
 
     /// The shape of the type that a code describes.
@@ -251,7 +266,11 @@ impl Types {
         if let Some(open) = self.open.get_mut(&key).and_then(|open| open.downcast_mut::<Cell<T>>()) {
             let cell = match *open {
                 Some(cell) => cell,
-                None => cell(self.code, key)?,
+                None if self.cells == CELLS_OF_ONE => return Err(too_many(Initiator::Peer, CELLS_OF_ONE)),
+                None => {
+                    self.cells += 1;
+                    cell(self.code, key)?
+                }
             };
             *open = Some(cell);
             return Ok(T::shape(Hold::Later(cell)));
@@ -262,7 +281,7 @@ impl Types {
             self.open.remove(&key).and_then(|open| open.downcast::<Cell<T>>().ok()).and_then(|open| *open);
         let held = match (made, cell) {
             (Ok(made), Some(cell)) => {
-                // It may be filled already: the type code was the same.
+                // It may be filled already: the type codes were the same.
                 let _ = cell.set(made);
                 Hold::Later(cell)
             }
@@ -284,7 +303,7 @@ impl Types {
 /// What stands for a type within itself; `None` as long as no part has needed it.
 type Cell<T> = Option<&'static OnceLock<T>>;
 
-/// The cell of a type that came in the type code with these hashes.
+/// The cell of a type that came in the type code at these hashes.
 ///
 /// # Errors
 /// There are too many.
@@ -293,10 +312,7 @@ fn cell<T: Named>(code: Option<[u64; 2]>, key: Key) -> Result<&'static OnceLock<
     let mut cells = CELLS_MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let count = cells.len();
     let known = match cells.entry((code, key)) {
-        Entry::Vacant(_) if count >= CELLS => {
-            let what = "types that contain themselves";
-            return Err(Failure::over_limit(Initiator::Here, what, count + 1, CELLS));
-        }
+        Entry::Vacant(_) if count >= CELLS => return Err(too_many(Initiator::Here, CELLS)),
         Entry::Vacant(free) => free.insert(Box::new(&*Box::leak(Box::<OnceLock<T>>::default()))),
         Entry::Occupied(known) => known.into_mut(),
     };
@@ -328,6 +344,12 @@ fn path(id: &str) -> Option<&str> {
     id.strip_prefix("IDL:")?.rsplit_once(':').map(|(path, _)| path)
 }
 
+/// More types contain themselves than this many.
+#[cold]
+fn too_many(initiator: Initiator, bound: usize) -> Failure {
+    Failure::over_limit(initiator, "types that contain themselves", bound + 1, bound)
+}
+
 /// This side cannot hold such values; operations that need them are left out.
 #[cold]
 fn unsupported(what: &str) -> Failure {
@@ -339,10 +361,18 @@ mod tests {
     use super::*;
     use everywire_model::shape::Order;
 
+    /// Types as they are after these type codes were begun.
+    fn after(codes: &[&'static str]) -> Types {
+        let mut types = Types::default();
+        for &code in codes {
+            types.begin(&TypeCode::new(Shape::Void).with_encoded(code.into()));
+        }
+        types
+    }
+
     /// A struct that contains a sequence of itself, and where its cell is.
-    fn tree(code: Option<[u64; 2]>) -> Result<usize, Failure> {
-        let mut types = Types { code, ..Types::default() };
-        let key = || ("struct", "IDL:Tree:1.0".to_owned());
+    fn tree(types: &mut Types, id: &str) -> Result<usize, Failure> {
+        let key = || ("struct", id.to_owned());
         let made = types.once(key(), |types| {
             let element = types.once::<Struct>(key(), |_| Err(unsupported("it is open")))?;
             let sequence = Sequence { element, bound: None, order: Order::Free, size: None };
@@ -355,11 +385,26 @@ mod tests {
         Ok(std::ptr::from_ref(cell).addr())
     }
 
+    /// What was read before counts, since a part of a known id is taken as it was told first.
     #[test]
     fn who_asks_for_the_same_type_codes_again_gets_the_same_cells() {
-        let first = tree(Some([1, 2])).unwrap();
-        assert_eq!(tree(Some([1, 2])).unwrap(), first);
-        assert_ne!(tree(Some([1, 3])).unwrap(), first);
-        assert_eq!(tree(None).unwrap_err().kind(), Kind::Unsupported);
+        let cell = |codes| tree(&mut after(codes), "IDL:Tree:1.0");
+        let first = cell(&["leaf", "tree"]).unwrap();
+        assert_eq!(cell(&["leaf", "tree"]).unwrap(), first);
+        for others in [&["tree"][..], &["wrong leaf", "tree"], &["leaf", "other tree"], &["tree", "leaf"]] {
+            assert_ne!(cell(others).unwrap(), first, "{others:?}");
+        }
+        assert_eq!(cell(&["leaf", ""]).unwrap_err().kind(), Kind::Unsupported);
+    }
+
+    /// One repository must not use up what is for all.
+    #[test]
+    fn one_contract_has_a_bounded_number_of_cells() {
+        let mut types = after(&["a forest"]);
+        for index in 0..1024 {
+            tree(&mut types, &format!("IDL:Tree{index}:1.0")).unwrap();
+        }
+        assert_eq!(tree(&mut types, "IDL:Last:1.0").unwrap_err().kind(), Kind::LimitExceeded);
+        tree(&mut after(&["another forest"]), "IDL:Last:1.0").unwrap();
     }
 }
