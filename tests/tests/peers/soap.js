@@ -1,6 +1,6 @@
 // The package `soap` of Node reads the contract of a server and calls it, or serves the cellar itself; the library is on $NODE_PATH.
 //
-//     node soap.js bench|cellar ADDRESS [12]      a client of SOAP 1.1 or 1.2, which reads ADDRESS?wsdl; prints `ok` at the end
+//     node soap.js bench|cellar ADDRESS [12]      a client of SOAP 1.1 or 1.2, which reads ADDRESS?singleWsdl; prints `ok` at the end
 //     node soap.js serve CONTRACT                 a service, which prints where it is
 'use strict';
 

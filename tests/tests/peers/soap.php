@@ -105,6 +105,8 @@ class Cellar
     public function Notes()
     {
         $note = @file_get_contents(getenv('NOTES'));
+        // Each is told once: the next client waits for its own.
+        @unlink(getenv('NOTES'));
         return ['NotesResult' => ['string' => $note === false ? [] : [$note]]];
     }
 
