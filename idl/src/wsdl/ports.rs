@@ -210,6 +210,10 @@ fn of_binding(binding: &Node<'_>, policies: &HashMap<&str, &Node<'_>>) -> Port {
                     None => unknown(&mut port, reference),
                 }
             }
+            // WS-Addressing 1.0, WSDL binding, section 3.1: without this the caller may do as it likes.
+            (_, "UsingAddressing") if matches!(child.foreign(&[WSDL], "required"), Some("true" | "1")) => {
+                addressing(child).clone_into(&mut port.addressing);
+            }
             _ => {}
         }
     }
@@ -241,6 +245,11 @@ fn transport(uri: &str) -> String {
     .to_owned()
 }
 
+/// Which WS-Addressing an element speaks of.
+fn addressing(said: &Node<'_>) -> &'static str {
+    if said.space.contains("2004/08") { "2004" } else { "1.0" }
+}
+
 /// What a policy asserts: alternatives and groups are looked through; recursion is bounded by the depth of
 /// the tree. Where two assertions speak of one thing, the later one counts.
 fn assertions(policy: &Node<'_>, port: &mut Port) {
@@ -251,10 +260,7 @@ fn assertions(policy: &Node<'_>, port: &mut Port) {
             "ExactlyOne" | "All" | "Policy" if POLICY.contains(&assertion.space) => {
                 assertions(assertion, port)
             }
-            "UsingAddressing" | "Addressing" => {
-                let old = assertion.space.contains("2004/08");
-                set(&mut port.addressing, if old { "2004" } else { "1.0" });
-            }
+            "UsingAddressing" | "Addressing" => set(&mut port.addressing, addressing(assertion)),
             "BinaryEncoding" => set(&mut port.encoding, "binary"),
             "OptimizedMimeSerialization" => set(&mut port.encoding, "mtom"),
             "Streamed" => port.streamed = true,
@@ -289,6 +295,43 @@ fn assertions(policy: &Node<'_>, port: &mut Port) {
             _ => {
                 unknown(port, &QName::new(assertion.space, assertion.local).to_string());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Port;
+    use crate::wsdl::parse;
+
+    /// The addressing of a port whose binding says this and has no policy.
+    fn addressing(said: &str) -> String {
+        let text = format!(
+            r#"<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/" xmlns:s="http://schemas.xmlsoap.org/wsdl/soap/"
+                xmlns:wsaw="http://www.w3.org/2006/05/addressing/wsdl"
+                xmlns:wsap="http://schemas.xmlsoap.org/ws/2004/08/addressing/policy" xmlns:t="urn:t" targetNamespace="urn:t">
+              <w:portType name="IThing"/>
+              <w:binding name="Plain" type="t:IThing">
+                <s:binding transport="http://schemas.xmlsoap.org/soap/http"/>{said}
+              </w:binding>
+              <w:service name="Thing">
+                <w:port name="Plain" binding="t:Plain"><s:address location="http://localhost/"/></w:port>
+              </w:service>
+            </w:definitions>"#
+        );
+        let contract = parse(&text, "thing.wsdl").unwrap_or_else(|e| panic!("{e}"));
+        let interface = contract.interfaces().next().expect("an interface");
+        let (_, port) = interface.notes.iter().find(|(what, _)| what == "wcf:port").expect("a port");
+        Port::parse(port).addressing
+    }
+
+    /// What is not required is left to the caller.
+    #[test]
+    fn a_binding_without_a_policy_requires_addressing() {
+        assert_eq!(addressing(r#"<wsaw:UsingAddressing w:required="true"/>"#), "1.0");
+        assert_eq!(addressing(r#"<wsap:UsingAddressing w:required="1"/>"#), "2004");
+        for left in ["", "<wsaw:UsingAddressing/>", r#"<wsaw:UsingAddressing w:required="false"/>"#] {
+            assert_eq!(addressing(left), "none", "{left}");
         }
     }
 }
