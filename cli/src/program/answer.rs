@@ -132,7 +132,8 @@ fn raise(
     Ok(())
 }
 
-/// The program was given a oneway call: that is all the answer, where somebody wants one.
+/// The line of a oneway call waits for the program: that is all the answer, where somebody wants one.
+/// A program that ends before it reads the line loses the call.
 pub(super) fn taken(mut call: Pending) {
     let nothing = |sink: &mut dyn Sink| sink.status(0);
     call.request.answer(Answer::Done(&nothing));
