@@ -2,7 +2,7 @@
 
 pub(crate) use everywire::stranger::{Answer, Foreign, Met, Stream, connect, text};
 
-use crate::trouble::{Trouble, UNREACHABLE, VIOLATION};
+use crate::trouble::{REFUSED, Trouble, UNREACHABLE, VIOLATION};
 use everywire::model::{Endpoint, Profile, Reference, Wire};
 use everywire::wires::ALL;
 use everywire::{Kind, stranger};
@@ -22,7 +22,7 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
     match stranger::diagnosis(reference, ALL) {
         None => trouble,
         // What was said at first tells more than the silence after it.
-        Some(told) if told.is_silence && trouble.exit() == VIOLATION => trouble,
+        Some(told) if told.is_silence && matches!(trouble.exit(), REFUSED | VIOLATION) => trouble,
         Some(told) => {
             let trouble = trouble.adding(told.found).hint(told.hint);
             if told.is_wrong_wire { trouble.as_kind(UNREACHABLE, Kind::WrongWire.word()) } else { trouble }
@@ -66,4 +66,26 @@ pub(crate) fn bus(address: &str) -> Option<&'static str> {
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
 pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Met {
     stranger::who(ALL, expected, endpoint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire::{Failure, Initiator};
+    use std::net::TcpListener;
+
+    /// Who is busy takes connections, and closes them without a word: that says less than its refusal did.
+    #[test]
+    fn a_refusal_is_told_without_the_silence_after_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("iiop://{}/Account", listener.local_addr().unwrap());
+        std::thread::spawn(move || listener.incoming().for_each(drop));
+        let wire = ALL.iter().find(|wire| wire.schemes().contains(&"iiop")).unwrap();
+        let reference = wire.parse(&address).unwrap();
+        for (kind, is_told) in [(Kind::TimedOut, true), (Kind::Busy, false), (Kind::LimitExceeded, false)] {
+            let failure = Failure::new(kind, Initiator::Peer, "it did not work");
+            let told = named(Trouble::failure("the call", &failure), &reference).why();
+            assert_eq!(told.contains("connections are taken there"), is_told, "{told}");
+        }
+    }
 }
