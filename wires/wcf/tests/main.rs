@@ -15,6 +15,7 @@ mod compressed;
 mod data_contracts;
 mod explain;
 mod framing;
+mod framing_strangers;
 mod hostile;
 mod http;
 mod http_actions;

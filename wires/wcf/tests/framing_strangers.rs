@@ -1,0 +1,53 @@
+//! Sessions of framing that meet another protocol: each side says which one it is.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::channels::*;
+use everywire_model::*;
+
+#[test]
+fn other_protocols_are_told_by_name() {
+    let mut server = accepting("security=none");
+    let breach = give(&mut server, b"POST /a HTTP/1.1\r\n").unwrap_err();
+    assert!(breach.name == "Foreign" && breach.message.contains("basic://"), "{breach:?}");
+    let said = String::from_utf8(sent(&mut server)).unwrap();
+    assert!(said.starts_with("HTTP/1.1 400 ") && said.contains("net.tcp://"), "{said}");
+    let mut client = connecting(VIA);
+    call(&mut client, Expects::Reply).unwrap();
+    give(&mut client, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
+    assert!(failures(&mut client)[0].message().contains("this is HTTP"));
+}
+
+#[test]
+fn whoever_answers_in_another_protocol_is_named() {
+    for (answer, protocol, scheme) in [
+        (&b"GIOP\x01\x00\x01\x06\x00\x00\x00\x00"[..], "this is GIOP", "iiop://"),
+        (b"REJECTED EXTERNAL\r\n", "this is D-Bus", "dbus:"),
+        (b"ERROR \"Unknown command\"\r\n", "this is D-Bus", "dbus:"),
+        (&[5, 0, 13, 3, 16, 0, 0, 0], "this is DCE/RPC", "dcom://"),
+        (b"GET / HTTP/1.1\r\n", "this is HTTP", "basic://"),
+    ] {
+        let mut client = connecting(VIA);
+        call(&mut client, Expects::Reply).unwrap();
+        give(&mut client, answer).unwrap_err();
+        let failures = failures(&mut client);
+        let told = failures[0].message();
+        assert!(told.contains(protocol) && told.contains(scheme), "{told}");
+    }
+    let mut server = accepting("security=none");
+    let breach = give(&mut server, b"GIOP\x01\x02\x01\x00").unwrap_err();
+    assert!(breach.name == "Foreign" && breach.message.contains("this is GIOP"), "{breach:?}");
+    assert!(sent(&mut server).is_empty(), "what HTTP is told is for HTTP");
+}
+
+#[test]
+fn a_listener_of_http_is_told_from_one_of_framing() {
+    let place = everywire_wcf::address::listen("basic://127.0.0.1:0").unwrap();
+    let config = Config { profile: place.profile().clone(), ..Config::default() };
+    let mut server = everywire_wcf::http::Accepting::new(&config);
+    let mut client = connecting(VIA);
+    call(&mut client, Expects::Reply).unwrap();
+    give(&mut server, &sent(&mut client)).unwrap_err();
+    give(&mut client, &sent(&mut server)).unwrap_err();
+    assert!(failures(&mut client)[0].message().contains("this is HTTP"));
+}
