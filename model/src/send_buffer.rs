@@ -199,8 +199,11 @@ impl SendBuffer {
         if self.is_empty() {
             self.taken = 0;
             self.spliced = 0;
-            self.splices.clear();
-            self.attached.clear();
+            // Mostly there are none.
+            if self.has_parts() {
+                self.splices.clear();
+                self.attached.clear();
+            }
             self.flat.clear();
             if self.flat.capacity() > STALE {
                 self.flat = Vec::new();
@@ -208,6 +211,10 @@ impl SendBuffer {
         } else if self.taken > STALE && self.taken > self.len() {
             self.drop_taken();
         }
+    }
+
+    fn has_parts(&self) -> bool {
+        !self.splices.is_empty() || !self.attached.is_empty()
     }
 
     /// Gives back the memory of what was taken from the front.

@@ -305,6 +305,7 @@ impl Directory {
     /// Who answers a call, and by which of its operations. `wire_state` is asked last, and only if nobody
     /// else answers. If `remembered` fits, it is taken and no text is searched; the caller puts it back when
     /// the call is done.
+    #[inline]
     pub(crate) fn find(
         &self,
         wire: &dyn Wire,
@@ -323,6 +324,17 @@ impl Directory {
         }) {
             return Found::Operation(last);
         }
+        self.search(version, wire, asked, wire_state)
+    }
+
+    /// The same without what is remembered, for the directory of this version.
+    fn search(
+        &self,
+        version: u64,
+        wire: &dyn Wire,
+        asked: &Incoming,
+        wire_state: impl FnOnce() -> Vec<Arc<dyn Servant>>,
+    ) -> Found {
         let own = self.spelled(wire, &asked.key);
         let here = !own.is_empty();
         let answers = |servant: Arc<dyn Servant>, records: Option<BlockingRecords>| {
