@@ -366,6 +366,24 @@ fn d_bus_between_two_of_ours_over_tls() {
     }
 }
 
+/// socat that listens at one address and passes to another, and what it says about where it listens: `AF=2 127.0.0.1:PORT`. A socket's file
+/// is there before somebody listens at it, so only socat's word counts.
+fn socat(from: &str, to: &str) -> (Ends, String) {
+    let mut socat = Ends(
+        Command::new("socat")
+            .args(["-d", "-d", from, to])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("socat starts"),
+    );
+    let mut lines = BufReader::new(socat.0.stderr.take().expect("piped")).lines();
+    let place = lines
+        .find_map(|line| Some(line.ok()?.split_once("listening on ")?.1.trim().to_owned()))
+        .expect("socat listens");
+    std::thread::spawn(move || lines.for_each(drop));
+    (socat, place)
+}
+
 #[test]
 fn libdbus_calls_our_d_bus_server_through_socat() {
     let test = "libdbus_calls_our_d_bus_server_through_socat";
@@ -379,14 +397,8 @@ fn libdbus_calls_our_d_bus_server_through_socat() {
     Galley::export(&server, KEY);
     let place = address.trim_start_matches("dbus+tls://").trim_end_matches('/');
     let socket = scratch("tls-libdbus").join("s");
-    let _socat = Ends(
-        Command::new("socat")
-            .arg(format!("UNIX-LISTEN:{},fork", socket.display()))
-            .arg(format!("OPENSSL:{place},cafile={}", papers.path("ca.pem").display()))
-            .spawn()
-            .expect("it starts"),
-    );
-    until("socat listens", || socket.exists());
+    let from = format!("UNIX-LISTEN:{},fork", socket.display());
+    let (_socat, _) = socat(&from, &format!("OPENSSL:{place},cafile={}", papers.path("ca.pem").display()));
     let mut send = Command::new("dbus-send");
     send.args([&format!("--peer=unix:path={}", socket.display()), "--print-reply", PATH]);
     send.args(["org.freedesktop.DBus.Properties.Get", "string:org.example.Kitchen", "string:Title"]);
@@ -414,25 +426,15 @@ fn we_call_a_d_bus_server_on_glib_through_socat() {
     );
     its.hear("ready");
     let cert = papers.path("server.pem");
-    let mut socat = Ends(
-        Command::new("socat")
-            .args(["-d", "-d"])
-            .arg(format!(
-                "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,verify=0,cert={},key={}",
-                cert.display(),
-                papers.path("server.key").display()
-            ))
-            .arg(format!("UNIX-CONNECT:{}", socket.display()))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts"),
+    let (_socat, place) = socat(
+        &format!(
+            "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,verify=0,cert={},key={}",
+            cert.display(),
+            papers.path("server.key").display()
+        ),
+        &format!("UNIX-CONNECT:{}", socket.display()),
     );
-    // It says where: `... listening on AF=2 127.0.0.1:PORT`.
-    let mut lines = BufReader::new(socat.0.stderr.take().expect("piped")).lines();
-    let port: u16 = lines
-        .find_map(|line| line.ok()?.split_once("listening on ")?.1.rsplit_once(':')?.1.trim().parse().ok())
-        .expect("it listens");
-    std::thread::spawn(move || lines.for_each(drop));
+    let (_, port) = place.rsplit_once(':').expect("a port");
     let client = Node::new();
     let text = format!("dbus:tls:host=127.0.0.1,port={port},ca={}#{PATH}", papers.path("ca.pem").display());
     let kitchen: Ref<dyn Kitchen> = client.connect(&text).expect("it parses");
