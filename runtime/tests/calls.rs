@@ -217,7 +217,7 @@ fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
     let quick = client
         .resolve(object.reference())
         .unwrap()
-        .with_deadline(Some(Duration::from_millis(300)))
+        .with_deadline(Some(Duration::from_secs(1)))
         .into_typed::<dyn Probe>();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -498,7 +498,7 @@ fn a_servant_that_nobody_waits_for_any_more_stops_a_node_as_anybody_does() {
     let (outer, inner) = (node(), node());
     inner.listen(&name).unwrap();
     let next = node().object(&format!("{name}/probe")).unwrap();
-    let next = next.with_deadline(Some(Duration::from_millis(50))).into_typed::<dyn Probe>();
+    let next = next.with_deadline(Some(Duration::from_secs(1))).into_typed::<dyn Probe>();
     let ((open, gate), (enter, entered)) = (mpsc::channel::<()>(), mpsc::channel());
     let gate = Mutex::new(gate);
     outer.export::<dyn Probe>(

@@ -43,7 +43,7 @@ fn nobody_waits_behind_a_call_that_was_given_up() {
     });
     let client = node(1);
     let far = client.connect::<dyn Probe>(&format!("plainserial+unix://@{name}#probe")).unwrap();
-    let hasty = client.resolve(far.reference()).unwrap().with_deadline(Some(Duration::from_millis(500)));
+    let hasty = client.resolve(far.reference()).unwrap().with_deadline(Some(Duration::from_secs(1)));
     let hasty = hasty.into_typed::<dyn Probe>();
     assert_eq!(hasty.add_one(0).unwrap_err().kind(), Kind::TimedOut);
     assert_eq!(far.add_one(1).unwrap(), 2);
