@@ -19,8 +19,8 @@
 //!   connection with it.
 //! * A body is refused when its length, announced or reached, exceeds the bound; so is one that the door
 //!   does not let in.
-//! * A head must be there after `HEAD_TIME`, a body must come at `BODY_RATE`, an idle connection ends: no peer
-//!   holds a connection for nothing.
+//! * A head must be there after `HEAD_TIME`, a body must come and answers be read at `BODY_RATE`, an idle connection ends: no
+//!   peer holds a connection for nothing. A connection whose answer is being read is not idle.
 //! * What waits is bounded: answers by `UNREAD`, further requests by `MAX_PIPELINED`.
 //! * Whatever breaks the connection is told to the peer first: a breach comes behind the response that says so.
 
@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 /// or over a line that is of no use.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed.
+/// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed, and of answers that have to be read.
 pub const BODY_RATE: usize = 1 << 10;
 
 /// Bytes of further requests that may wait while one is answered.
@@ -98,8 +98,12 @@ pub struct Server<K> {
     resting: bool,
     /// What the link is to send.
     out: SendBuffer,
-    /// When something came or was answered last.
+    /// When something came or was answered last, or its answer was seen to be read.
     last: Instant,
+    /// Bytes of answers that had not been read then, if they are more than may leave at once.
+    unread: usize,
+    /// Too little of them had been read when that was looked at.
+    slow: bool,
     /// When the head or the body began that has not arrived whole.
     since: Option<(Instant, Part)>,
     /// Bytes, for the place of a violation.
@@ -139,6 +143,8 @@ impl<K> Server<K> {
             resting: false,
             out: SendBuffer::new(),
             last: Instant::now(),
+            unread: 0,
+            slow: false,
             since: None,
             received: 0,
         }
@@ -189,7 +195,8 @@ impl<K> Server<K> {
         self.flush();
         if !self.out.is_empty() {
             // A call may take longer than the connection may be quiet.
-            self.last = now;
+            let unread = Some(self.out.len()).filter(|bytes| *bytes > UNREAD).unwrap_or_default();
+            (self.last, self.unread, self.slow) = (now, unread, false);
         }
         if bytes > MAX_PIPELINED && !arriving && self.is_busy() {
             return Err(Breach::Pipelined { bytes });
@@ -304,8 +311,8 @@ impl<K> Server<K> {
                 let bytes = self.arriving().map_or(0, |(bytes, _)| bytes);
                 Some(since + HEAD_TIME + Duration::from_secs((bytes / BODY_RATE) as u64))
             }
-            // Nothing is arriving, in hand, or on its way.
-            None if !self.asked && self.out.is_empty() => self.last.checked_add(self.bounds.idle),
+            // Nothing is arriving, or in hand.
+            None if !self.asked => self.last.checked_add(self.patience()),
             None => None,
         }
     }
@@ -323,7 +330,7 @@ impl<K> Server<K> {
                 Breach::SlowBody { bytes: self.arriving().map_or(0, |(bytes, _)| bytes) }
             }
             Some((_, Part::Head)) => Breach::SlowHead { seconds: HEAD_TIME.as_secs() },
-            None => return Ok(true),
+            None => return self.is_idle(now),
         };
         // The peer is told in the library's place: no response can be under way, since `since` is set only while a request comes.
         let text = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -331,6 +338,28 @@ impl<K> Server<K> {
         self.flush();
         self.since = None;
         Err(breach)
+    }
+
+    /// How long the connection may be quiet now.
+    fn patience(&self) -> Duration {
+        if self.out.is_empty() { self.bounds.idle } else { self.bounds.idle.max(HEAD_TIME) }
+    }
+
+    /// Whether the connection is idle. One whose answers are read is not, and this look at them is the last one now. The operating
+    /// system takes them in steps of megabytes: only two looks in turn tell that they are read too slowly.
+    fn is_idle(&mut self, now: Instant) -> Result<bool, Breach> {
+        let (left, before) = (self.out.len(), self.unread);
+        if left == 0 && before == 0 {
+            return Ok(true);
+        }
+        let seconds = usize::try_from(self.patience().as_secs()).unwrap_or(usize::MAX);
+        let slow = left > 0 && before.saturating_sub(left) < seconds.saturating_mul(BODY_RATE);
+        if slow && self.slow {
+            // Nothing can be told behind what is not read.
+            return Err(Breach::SlowReader { bytes: left });
+        }
+        (self.last, self.unread, self.slow) = (now, left, slow);
+        Ok(false)
     }
 
     /// Lets the connection work on what has arrived and what was answered.

@@ -24,6 +24,8 @@ violations! {
         SlowHead { seconds: u64 } => "the head of a request did not arrive within {seconds} s";
         /// The body of a request arrives too slowly.
         SlowBody { bytes: usize } => "the body of a request arrives at less than 1 KiB/s: {bytes} bytes so far";
+        /// The answers are read too slowly, or not at all.
+        SlowReader { bytes: usize } => "answers are read at less than 1 KiB/s: {bytes} bytes wait";
         /// More was sent than one request while it was being answered.
         Pipelined { bytes: usize } => "{bytes} bytes of further requests came before the first was answered";
     }

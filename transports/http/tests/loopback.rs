@@ -180,3 +180,47 @@ fn a_call_may_take_longer_than_the_connection_may_be_quiet() {
     some(server.transmit(), usize::MAX);
     assert_eq!(server.deadline(), Some(late + Duration::from_secs(100)));
 }
+
+/// A server whose peer has asked for so much, and has read nothing of it. When it answered.
+fn answering(bytes: usize) -> (Server<&'static str>, Instant) {
+    let (mut client, mut server) = (Client::new(1 << 20), server(1 << 20));
+    client.send(post(vec![]));
+    client.advance();
+    let asked = some(client.transmit(), usize::MAX);
+    parsed(&mut server, asked).unwrap();
+    let now = Instant::now();
+    server.respond(Response::new(vec![vec![7; bytes].into()]));
+    assert!(server.next(now).unwrap().is_none());
+    (server, now)
+}
+
+/// An answer that is read more slowly than a connection may be idle is no idle connection.
+#[test]
+fn a_connection_whose_answer_is_being_read_is_not_idle() {
+    let (mut server, mut now) = answering(1 << 20);
+    for _ in 0..10 {
+        some(server.transmit(), 110_000);
+        let due = server.deadline().unwrap();
+        assert!(due > now, "it has moved on");
+        now = due;
+        assert!(!server.expire(now).unwrap());
+    }
+    assert!(server.transmit().is_empty());
+    now = server.deadline().unwrap();
+    assert!(server.expire(now).unwrap(), "now it is idle");
+}
+
+/// A byte now and then does not hold a connection.
+#[test]
+fn an_answer_that_is_hardly_read_ends_its_connection() {
+    for (bytes, step) in [(1 << 20, 1000), (1 << 20, 0), (300, 1)] {
+        let (mut server, _) = answering(bytes);
+        let looks = (0..5).take_while(|_| {
+            some(server.transmit(), step);
+            let due = server.deadline().unwrap();
+            server.expire(due).is_ok_and(|idle| !idle)
+        });
+        // The operating system may have taken what was read later: one look alone decides nothing.
+        assert_eq!(looks.count(), 1, "{bytes} {step}");
+    }
+}
