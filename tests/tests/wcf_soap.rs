@@ -2,7 +2,7 @@
 
 use crate::common::cellar::contract::cellar::ICellar;
 use crate::common::cellar::contract::everywire_::cellar::Grape;
-use crate::common::cellar::contract::labels::Shelf;
+use crate::common::cellar::contract::labels::{Label, Shelf};
 use crate::common::cellar::fails;
 use crate::common::foreign::{Beside, script, until};
 use crate::common::python::{serving, succeeds};
@@ -62,6 +62,8 @@ fn use_plain(cellar: &dyn ICellar) {
     }
     let text = "Grüße <&> \"'\n\t€ 😀 ]]>";
     let grapes = [Grape::Syrah, Grape::PinotNoir];
+    // PHP's service answers with one object twice.
+    let labels = vec![Label { text: "twice".to_owned(), year: 1999 }; 2];
     let stock = BTreeMap::from([("red".to_owned(), 3), ("white".to_owned(), -4)]);
     echoes! {
         echo_boolean: true;
@@ -80,6 +82,7 @@ fn use_plain(cellar: &dyn ICellar) {
         echo_grapes: &grapes[..];
         echo_strings: &["a".to_owned(), text.to_owned()][..];
         echo_stock: &stock;
+        echo_labels: &labels[..];
         echo_maybe_int: &Some(5);
         echo_shelf: &Some(Shelf { seldom: 7, third: "three".to_owned(), b: 2, a: 1 });
     }

@@ -89,7 +89,7 @@ violations! {
         /// A prefix that no namespace was declared for.
         UnknownPrefix => "a prefix stands for no namespace";
         /// An element stands for another one that is not there.
-        UnknownReference => "an element stands for another one (z:Ref) that is not there";
+        UnknownReference => "an element stands for another one (z:Ref, href) that is not there";
         /// The document is no envelope of the expected version of SOAP.
         NoEnvelope => "the document is no envelope of the expected version of SOAP";
         /// An envelope has too many headers.

@@ -123,11 +123,53 @@ fn objects_that_are_referred_to_are_read_where_they_are_meant() {
     }
 }
 
+/// As PHP writes what occurs twice, and Axis everything that is no plain value.
+#[test]
+fn elements_of_soap_s_encoding_are_read_where_they_are_meant() {
+    let leaf = record(&[("x", text())]);
+    let pair = || record(&[("a", leaf.clone()), ("b", leaf.clone()), ("c", text())]);
+    let twice =
+        r#"Struct([("a", Struct([("x", Text("1"))])), ("b", Struct([("x", Text("1"))])), ("c", Text("2"))])"#;
+    let encoding = "xmlns:enc='http://www.w3.org/2003/05/soap-encoding'";
+    for content in [
+        "<v><a:a id='ref1'><a:x>1</a:x></a:a><a:b href='#ref1'/><a:c>2</a:c></v>".to_owned(),
+        format!("<v {encoding}><a:a enc:id='ref1'><a:x>1</a:x></a:a><a:b enc:ref='#ref1'/><a:c>2</a:c></v>"),
+        format!("<v {encoding}><a:a enc:id='ref1'><a:x>1</a:x></a:a><a:b enc:ref='ref1'/><a:c>2</a:c></v>"),
+        "<v href='#id0'/><multiRef id='id0'><a href='#id1'/><b href='#id1'></b><c href='#id2'/></multiRef>\
+         <multiRef id='id1'><x>1</x></multiRef><multiRef id='id2'>2</multiRef>"
+            .to_owned(),
+        // Of other namespaces, and beside content, they mean nothing.
+        "<v><a:a><a:x a:ref='#9'>1</a:x></a:a><a:b href='#9'><a:x href='9'>1</a:x></a:b><a:c>2</a:c></v>"
+            .to_owned(),
+    ] {
+        let value = read(pair(), &content).map(|value| format!("{value:?}"));
+        assert_eq!(value.as_deref(), Ok(twice), "{content}");
+    }
+    let items = "<v><a:T id='r'><a:x>1</a:x></a:T><a:T href='#r'/><a:T href='#r'/></v>";
+    let Ok(Value::List(items)) = read(Shape::sequence(leaf.clone()), items) else { panic!("no list") };
+    assert_eq!(items.len(), 3);
+    assert!(items.iter().all(|item| *item == items[0]), "{items:?}");
+    for (content, why) in [
+        ("<v><a:a href='#r9'/></v>", "not there"),
+        ("<v><a:a id='r'><a:x href='#r'/></a:a></v>", "contains itself"),
+        ("<v id='r'><a:a href='#r'/></v>", "contains itself"),
+    ] {
+        let failure = read(pair(), content).unwrap_err();
+        assert!(failure.contains(why), "{content}: {failure}");
+    }
+}
+
 /// A message of a few hundred octets that means 2^20 texts.
 #[test]
 fn references_to_references_are_bounded() {
+    for (id, reference) in [("z:Id='", "z:Ref='"), ("id='", "href='#")] {
+        bounds(id, reference);
+    }
+}
+
+fn bounds(id: &str, reference: &str) {
     let mut shape = text();
-    let mut content = "<a:l z:Id='i0'>ha</a:l>".to_owned();
+    let mut content = format!("<a:l {id}i0'>ha</a:l>");
     let mut fields = vec![("l", text())];
     const NAMES: [&str; 20] =
         ["a", "b", "c", "d", "e", "f", "g", "h", "j", "k", "m", "n", "o", "p", "q", "r", "s", "t", "u", "w"];
@@ -135,7 +177,7 @@ fn references_to_references_are_bounded() {
         shape = record(&[("x", shape.clone()), ("y", shape)]);
         fields.push((name, shape.clone()));
         content.push_str(&format!(
-            "<a:{name} z:Id='i{}'><a:x z:Ref='i{number}'/><a:y z:Ref='i{number}'/></a:{name}>",
+            "<a:{name} {id}i{}'><a:x {reference}i{number}'/><a:y {reference}i{number}'/></a:{name}>",
             number + 1
         ));
     }

@@ -11,6 +11,8 @@ use std::borrow::Cow;
 
 pub(super) use everywire_idl::wsdl::names::{ARRAYS, SCHEMA, SERIALIZATION};
 
+/// The encoding of SOAP 1.2.
+pub(super) const ENCODING: &str = "http://www.w3.org/2003/05/soap-encoding";
 pub(super) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Namespace and local part of a name in Clark notation.

@@ -40,8 +40,8 @@ impl<'a> TextCursor<'a> {
     }
 }
 
-/// What the attributes say of an element's value. Those without a prefix belong to members, and
-/// declarations to nobody.
+/// What the attributes say of an element's value. Those without a prefix belong to members, but for `id` and `href` of SOAP
+/// 1.1 (section 5.4.1), and declarations to nobody.
 fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
     if tag.is_plain() {
         return Ok(());
@@ -49,15 +49,22 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
     for attribute in tag.attributes() {
         let attribute = attribute?;
         match (attribute.prefix, attribute.local) {
+            ("", "href") => entered.refers |= attribute.value.starts_with('#'),
+            ("", "id") => entered.referred = true,
             ("" | "xmlns", _) => {}
             (_, "nil") => entered.nil = matches!(attribute.value.as_ref(), "true" | "1"),
             (_, "type") => entered.kind = Some(local_part(attribute.value)),
-            (_, "Ref") => entered.refers = true,
-            (_, "Id") => entered.referred = true,
+            (_, "Ref" | "ref") => entered.refers = true,
+            (_, "Id" | "id") => entered.referred = true,
             _ => {}
         }
     }
     Ok(())
+}
+
+/// What SOAP's encoding refers to: SOAP 1.1 says it as a fragment, and PHP does so in SOAP 1.2.
+fn target(value: Cow<'_, str>) -> String {
+    value.strip_prefix('#').unwrap_or(&value).to_owned()
 }
 
 impl<'a> Cursor<'a> for TextCursor<'a> {
@@ -139,9 +146,19 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             match (attribute.prefix, attribute.local) {
                 ("xmlns", prefix) => told.declared.push((prefix.to_owned(), attribute.value.into_owned())),
                 ("", "xmlns") => told.declared.push((String::new(), attribute.value.into_owned())),
+                // Of SOAP 1.1, unless there is one with a prefix.
+                ("", "href" | "id") => {
+                    let local = if attribute.local == "id" { "Id" } else { "Ref" };
+                    if wanted == local && told.prefix.is_empty() {
+                        told.value = target(attribute.value);
+                    }
+                }
                 ("", _) => {}
                 (prefix, local) if local == wanted => {
                     (told.prefix, told.value) = (prefix.to_owned(), attribute.value.into_owned());
+                }
+                (prefix, "ref" | "id") if attribute.local.eq_ignore_ascii_case(wanted) => {
+                    (told.prefix, told.value) = (prefix.to_owned(), target(attribute.value));
                 }
                 _ => {}
             }

@@ -1,13 +1,16 @@
-//! Elements that stand for others: `z:Ref` and `z:Id` of data contracts that keep references (`IsReference`).
+//! Elements that stand for others: `z:Ref` and `z:Id` of data contracts that keep references (`IsReference`), and those of SOAP's
+//! encoding, which peers write without that, too: `href` and `id` (SOAP 1.1, 5.4.1), `enc:ref` and `enc:id` (SOAP 1.2 part 2, 3.1.5).
 //!
 //! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
 //! bounded for a message; what would contain itself is refused.
 
-use super::state::{ElementSource, Place};
+use super::state::{ElementSource, Kind, Place, Referred};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
 use crate::values::cursor::{Cursor, Entered, Told};
-use crate::values::names::SERIALIZATION;
+use crate::values::names::{ENCODING, SERIALIZATION};
 use crate::violations::{Violation, unsupported};
+use everywire_idl::wsdl::marks::{Mark, unmarked};
+use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 use std::collections::HashMap;
@@ -18,10 +21,24 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn follow(&mut self, mut entered: Entered<'a>) -> Visit<Entered<'a>> {
         let told = self.cursor.told(entered.at, "Ref")?;
         let here = self.cursor.position();
-        if self.referred.as_ref().is_none_or(|known| known.prefix.as_ref() != Some(&told.prefix)) {
-            self.expand(here)?;
-            if self.declared(&told, &told.prefix)? != SERIALIZATION {
+        if told.prefix.is_empty() {
+            // Beside content, or where the contract has it, `href` is an attribute like others.
+            if !self.cursor.ends() || self.has_attribute("href") {
                 entered.refers = false;
+                return Ok(entered);
+            }
+        } else if self.referred.as_ref().is_none_or(|known| known.prefix.as_ref() != Some(&told.prefix)) {
+            let is_other = |known: &Referred| known.other.as_ref() == Some(&told.prefix);
+            if !self.referred.as_deref().is_some_and(is_other) {
+                self.expand(here)?;
+                let namespace = self.declared(&told, &told.prefix)?;
+                let refers = [SERIALIZATION, ENCODING].contains(&namespace.as_str());
+                self.referred.get_or_insert_default().other = (!refers).then(|| told.prefix.clone());
+                entered.refers = refers;
+            } else {
+                entered.refers = false;
+            }
+            if !entered.refers {
                 return Ok(entered);
             }
         }
@@ -33,7 +50,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if is_inside(here)
             || self.aside.iter().any(|(_, cursor)| is_inside(cursor.position().saturating_sub(1)))
         {
-            return Err(unsupported("an object that contains itself (z:Ref): values are trees here"));
+            return Err(unsupported("an object that contains itself (z:Ref, href): values are trees here"));
         }
         let mut cursor = self.cursor.rewound();
         cursor.seek(place.at, place.depth);
@@ -45,15 +62,34 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
     }
 
+    /// Whether the contract has an attribute of this name at the value that was begun last.
+    fn has_attribute(&self, name: &str) -> bool {
+        let frames = self.frames.iter().rev().chain([&self.base]);
+        let mut fields = frames.filter_map(|frame| match &frame.kind {
+            Kind::Struct(fields, _) => fields.fields.get(frame.index.checked_sub(1)?),
+            _ => None,
+        });
+        let mut shape = fields.next().map(|field| unmarked(&field.shape).resolved());
+        while let Some(Shape::Optional(_) | Shape::Sequence(_) | Shape::Array(_)) = shape {
+            shape = shape.and_then(|outer| match outer {
+                Shape::Optional(target) => Some(target.resolved()),
+                outer => outer.element().map(Shape::resolved),
+            });
+        }
+        let Some(Shape::Struct(fields)) = shape else { return false };
+        let is = |mark| matches!(mark, Mark::Attribute(attribute) if attribute.name == name);
+        fields.fields.iter().any(|field| Mark::of(&field.shape).is_some_and(is))
+    }
+
     /// So many octets more are read because an element stands for another.
     fn expand(&mut self, octets: usize) -> Visit<()> {
         let known = self.referred.get_or_insert_default();
         known.count += 1;
         known.octets = known.octets.saturating_add(octets);
         for (what, found, limit) in [
-            ("references to objects (z:Ref) in one message", known.count, MAX_REFERENCES),
+            ("references to objects (z:Ref, href) in one message", known.count, MAX_REFERENCES),
             (
-                "octets of objects that are referred to (z:Ref) in one message",
+                "octets of objects that are referred to (z:Ref, href) in one message",
                 known.octets,
                 MAX_REFERRED_OCTETS,
             ),

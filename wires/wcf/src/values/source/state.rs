@@ -151,6 +151,8 @@ pub(super) struct Referred {
     pub(super) places: Option<HashMap<String, Place>>,
     /// The prefix that is known to be that of references.
     pub(super) prefix: Option<String>,
+    /// The prefix that was found to be of something else.
+    pub(super) other: Option<String>,
     /// Elements that referred to others, against `MAX_REFERENCES`.
     pub(super) count: usize,
     /// Octets that were read because of them, against `MAX_REFERRED_OCTETS`.
