@@ -25,6 +25,8 @@ pub(super) const FREE: usize = 16;
 pub(super) const ROUNDS: usize = 16;
 /// Headers of one message.
 pub(super) const HEADERS: usize = 256;
+/// Ports whose binding gives an operation an action of its own.
+pub(super) const PORTS: usize = 64;
 /// Nodes of schemas that are built once more, for a namespace that includes them.
 pub(super) const ADOPTED: usize = 1 << 18;
 /// What was left out is named up to this often. Each remark is copied to every interface, up to `BYTES` for all of them.

@@ -28,6 +28,8 @@ pub const DATA: &str = "http://schemas.datacontract.org/2004/07/";
 
 /// The note with what bindings say in `soapAction`, where that is not the action; empty where they say nothing.
 pub const SOAP_ACTION: &str = "wcf:soapAction";
+/// The note with what the binding of one port says there, where it is not what the first one says; `SERVICE/PORT` stands behind it.
+pub const PORT_ACTION: &str = "wcf:soapAction:";
 
 /// A name and its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

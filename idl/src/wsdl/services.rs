@@ -15,7 +15,7 @@
 //! An operation that needs something undefined is left out with a note that says what; the others are read.
 
 use super::builtin::Typed;
-use super::limits::HEADERS;
+use super::limits::{HEADERS, PORTS};
 use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
@@ -30,6 +30,7 @@ use everywire_model::shape::{Field, Name, Struct};
 use everywire_model::{Hold, Interface, Operation, Shape, Signal};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::iter::repeat;
 
 /// Where the attribute `Action` may stand: WS-Addressing Metadata, its draft, and the submission.
 const ACTIONS: [&str; 3] = [
@@ -60,8 +61,10 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     bound: HashMap<QName, bool>,
     /// What bindings of that style say about the namespace of the element around the parts; as `headers`.
     around: HashMap<(QName, String, bool), String>,
-    /// Actions of requests in bindings, by port type and operation; empty where a binding says that there is none.
-    actions: HashMap<(QName, String), String>,
+    /// Actions of requests by port type and operation, as each binding says; empty where it says that there is none.
+    actions: HashMap<(QName, String), Vec<(QName, String)>>,
+    /// The ports of each binding, as `SERVICE/PORT`.
+    ports: HashMap<QName, Vec<String>>,
     /// Structs that are details of faults.
     pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
 }
@@ -124,17 +127,28 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             around: HashMap::new(),
             bound: HashMap::new(),
             actions: HashMap::new(),
+            ports: HashMap::new(),
             exceptions: Vec::new(),
         };
-        for binding in roots.iter().flat_map(|definitions| definitions.all("binding")) {
-            services.binding(binding);
+        for definitions in roots {
+            let target = definitions.get("targetNamespace").unwrap_or_default();
+            for binding in definitions.all("binding") {
+                services.binding(target, binding);
+            }
+        }
+        for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
+            for port in service.all("port") {
+                let Some(binding) = port.qname("binding", services.types.report) else { continue };
+                let (of, name) = (service.get("name"), port.get("name"));
+                let port = format!("{}/{}", of.unwrap_or_default(), name.unwrap_or_default());
+                services.ports.entry(binding).or_default().push(port);
+            }
         }
         services
     }
 
     /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
-    /// Of several actions the first one counts.
-    fn binding(&mut self, binding: &'n Node<'t>) {
+    fn binding(&mut self, target: &str, binding: &'n Node<'t>) {
         let Some(of) = binding.qname("type", self.types.report) else { return };
         let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
         let style = |node: &Node<'_>| {
@@ -149,10 +163,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let Some(name) = operation.get("name") else { continue };
             let told = operation.children.iter().filter(soap).find(|child| child.local == "operation");
             if let Some(told) = told {
-                let known = self.actions.entry((of.clone(), name.to_owned())).or_default();
-                if known.is_empty() {
-                    told.get("soapAction").unwrap_or_default().clone_into(known);
-                }
+                let named = QName::new(target, binding.get("name").unwrap_or_default());
+                let said = told.get("soapAction").unwrap_or_default().to_owned();
+                self.actions.entry((of.clone(), name.to_owned())).or_default().push((named, said));
             }
             if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
                 self.rpc.insert((of.clone(), name.to_owned()));
@@ -287,11 +300,20 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let own = if ways.calls_back { format!("{}Callback", of.local) } else { of.local.clone() };
         let usual = names::join(&of.namespace, &own, &name);
         let written = names::join(&of.namespace, &of.local, &name);
-        let bound = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
+        let all = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
+        let all = all.map(Vec::as_slice).unwrap_or_default();
+        // Of several the first one counts that says something, but for the ports of the others.
+        let first = all.iter().find(|(_, said)| !said.is_empty()).or(all.first());
+        let bound = first.map(|(_, said)| said);
         let named = bound.filter(|bound| !bound.is_empty()).cloned();
         let action = action(ways.request).or(named).unwrap_or_else(|| written.clone());
         if let Some(bound) = bound.filter(|bound| **bound != action) {
             note(names::SOAP_ACTION.to_owned(), bound.clone());
+        }
+        let others = all.iter().filter(|(_, said)| Some(said) != bound);
+        let ports = others.flat_map(|(of, said)| self.ports.get(of).into_iter().flatten().zip(repeat(said)));
+        for (port, said) in ports.take(PORTS) {
+            note(format!("{}{port}", names::PORT_ACTION), said.clone());
         }
         if action != usual {
             note("wcf:action".to_owned(), action);

@@ -8,7 +8,7 @@
 
 use crate::values::{Layout, QName, Types};
 use bytes::Bytes;
-use everywire_idl::wsdl::names;
+use everywire_idl::wsdl::{Port, names};
 use everywire_model::contract::note;
 use everywire_model::shape::{Field, Hold, Name, Struct};
 use everywire_model::{Interface, Operation, Shape};
@@ -21,6 +21,8 @@ pub struct Plan {
     pub action: Arc<str>,
     /// What requests without addressing say outside of the envelope; may be empty.
     pub soap_action: Arc<str>,
+    /// The same at each port, where the bindings of a description say different things; else empty.
+    pub by_port: Vec<(Port, Arc<str>)>,
     /// The action of replies.
     pub reply_action: Arc<str>,
     /// The action as sessions hand it on: what stands in `Incoming::operation`, without a copy for each
@@ -109,6 +111,7 @@ impl Plan {
         Arc::new(Self {
             action: action.into(),
             soap_action: action.into(),
+            by_port: Vec::new(),
             reply_action: format!("{action}Response").into(),
             asked: Bytes::copy_from_slice(action.as_bytes()),
             name: name.into(),
@@ -172,9 +175,11 @@ impl Plan {
         };
         let action: Arc<str> = action.into();
         let said = note(&operation.notes, names::SOAP_ACTION);
+        let soap_action = said.map_or_else(|| Arc::clone(&action), Into::into);
         Arc::new(Self {
             asked: Bytes::copy_from_slice(action.as_bytes()),
-            soap_action: said.map_or_else(|| Arc::clone(&action), Into::into),
+            by_port: by_port(interface, operation, &soap_action),
+            soap_action,
             action,
             reply_action: reply_action.into(),
             name: name.into(),
@@ -189,6 +194,17 @@ impl Plan {
         })
     }
 
+    /// What a request says outside of its envelope, to an endpoint that a description names: at this address, or the only one
+    /// with this version of SOAP.
+    #[cold]
+    pub fn action_at(&self, address: &str, soap: &str) -> &Arc<str> {
+        let at = |here: &(Port, _)| here.0.soap == soap && here.0.address.eq_ignore_ascii_case(address);
+        let mut speak = self.by_port.iter().filter(|(port, _)| port.soap == soap);
+        let only = speak.next().filter(|_| speak.next().is_none());
+        let found = self.by_port.iter().find(|here| at(here)).or(only);
+        found.map_or(&self.soap_action, |(_, action)| action)
+    }
+
     /// Whether the operation has this header.
     pub(crate) fn understands(&self, namespace: &str, local: &str) -> bool {
         self.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
@@ -199,6 +215,21 @@ impl Plan {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         self.faults.iter().find(|declared| declared.id == *id)
     }
+}
+
+/// What each port says in `SOAPAction`, where they differ.
+fn by_port(interface: Option<&Interface>, operation: &Operation, usual: &Arc<str>) -> Vec<(Port, Arc<str>)> {
+    if operation.notes.iter().all(|(what, _)| !what.starts_with(names::PORT_ACTION)) {
+        return Vec::new();
+    }
+    let notes = interface.map_or(&[][..], |interface| &interface.notes);
+    let ports = notes.iter().filter(|(what, _)| what == "wcf:port").map(|(_, port)| Port::parse(port));
+    let with_said = |port: Port| {
+        let own = format!("{}{}/{}", names::PORT_ACTION, port.service, port.name);
+        let said = note(&operation.notes, &own).map_or_else(|| Arc::clone(usual), Into::into);
+        (port, said)
+    };
+    ports.map(with_said).collect()
 }
 
 /// Whether the contract says the action.
@@ -252,7 +283,9 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
         });
     }
     let of = |operation: &Operation| names::action(Some(interface), operation) == asked;
-    let said = || only(&|operation| note(&operation.notes, names::SOAP_ACTION) == Some(asked));
+    // At one port or another.
+    let is_said = |(what, said): &(Name, Name)| said == asked && what.starts_with(names::SOAP_ACTION);
+    let said = || only(&|operation| operation.notes.iter().any(is_said));
     only(&of).or_else(said).or_else(|| {
         // Callbacks of a contract written without notes: WCF names them by the service's contract.
         let contract = names::contract(interface);

@@ -55,3 +55,61 @@ fn operations_that_share_an_action_are_told_by_their_bodies() {
         assert_eq!(plan::index_of(&contract, &call.operation), None, "{note}");
     }
 }
+
+/// Bindings of one port type may say different things: what is said is what the binding of the port says that is called.
+#[test]
+fn each_port_is_told_the_action_of_its_own_binding() {
+    let soap = |version: &str| format!("http://schemas.xmlsoap.org/wsdl/{version}/");
+    let binding = |name: &str, version: &str, action: &str| {
+        let said = if action == "-" { String::new() } else { format!("soapAction=\"{action}\"") };
+        format!(
+            "<binding name=\"{name}\" type=\"t:IEcho\"><b:binding xmlns:b=\"{space}\" transport=\"http://schemas.xmlsoap.org/soap/http\"/>\
+             <operation name=\"Tell\"><b:operation xmlns:b=\"{space}\" {said}/><input/></operation></binding>",
+            space = soap(version)
+        )
+    };
+    let port = |name: &str, binding: &str, place: &str, version: &str| {
+        let space = soap(version);
+        format!(
+            "<port name=\"{name}\" binding=\"t:{binding}\"><b:address xmlns:b=\"{space}\" location=\"http://h/{place}\"/></port>"
+        )
+    };
+    let text = [
+        "<definitions xmlns=\"http://schemas.xmlsoap.org/wsdl/\" xmlns:t=\"urn:t\" targetNamespace=\"urn:t\">\
+         <message name=\"Told\"/><portType name=\"IEcho\"><operation name=\"Tell\"><input message=\"t:Told\"/></operation></portType>",
+        &binding("One", "soap", "urn:one"),
+        &binding("Two", "soap", "urn:two"),
+        &binding("Three", "soap12", "urn:three"),
+        &binding("Four", "soap12", "-"),
+        "<service name=\"Echo\">",
+        &port("a", "One", "a", "soap"),
+        &port("b", "Two", "b", "soap"),
+        &port("c", "Three", "c", "soap12"),
+        &port("d", "Four", "d", "soap12"),
+        "</service></definitions>",
+    ]
+    .concat();
+    let contract =
+        everywire_idl::wsdl::parse(&text, "echo.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let interface = contract.interfaces().next().unwrap();
+    for (address, said) in [
+        ("basic://h/a", "soapaction: \"urn:one\""),
+        ("basic://h/b", "soapaction: \"urn:two\""),
+        ("soap12://h/c", "action=\"urn:three\""),
+        ("soap12://h/d", "content-type: application/soap+xml; charset=utf-8\r\n"),
+        // Not one of the description's.
+        ("basic://elsewhere/e", "soapaction: \"urn:one\""),
+    ] {
+        let way = way(address);
+        let mut session = connecting(&way);
+        let operation = &interface.operations[0];
+        let arguments = Values(&operation.arguments, vec![]);
+        let method = Method::Typed { interface: Some(&**interface), operation };
+        let call = Call { profile: &way, method, arguments: &arguments, expects: Expects::Nothing };
+        session.start(std::time::Instant::now(), &call).unwrap();
+        let sent = told(&mut session);
+        assert!(sent.contains(said), "{address}: {sent}");
+    }
+    let found = |asked: &str| plan::index_of(interface, asked.as_bytes());
+    assert_eq!(["urn:one", "urn:two", "urn:three", "urn:five"].map(found), [Some(0), Some(0), Some(0), None]);
+}

@@ -52,6 +52,14 @@ impl Soap {
             _ => None,
         }
     }
+
+    /// As descriptions say it ([`everywire_idl::wsdl::Port`]).
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::V11 => "1.1",
+            Self::V12 => "1.2",
+        }
+    }
 }
 
 /// How messages of one channel are written.

@@ -111,8 +111,14 @@ impl SoapChannel {
     }
 
     /// What a request says outside of its envelope.
-    pub(super) fn asked_outside<'p>(&self, plan: &'p Plan) -> &'p Arc<str> {
-        if self.dialect.addressing { &plan.action } else { &plan.soap_action }
+    pub(super) fn asked_outside<'p>(&self, plan: &'p Plan, key: &[u8]) -> &'p Arc<str> {
+        if self.dialect.addressing {
+            &plan.action
+        } else if plan.by_port.is_empty() {
+            &plan.soap_action
+        } else {
+            plan.action_at(&self.settings.via(key), self.dialect.soap.version())
+        }
     }
 
     pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {

@@ -46,7 +46,7 @@ impl SoapChannel {
             Method::Named { operation, .. } => {
                 std::str::from_utf8(operation).map_err(|_| needs_contract("an action that is no text"))?
             }
-            Method::Typed { .. } => &**self.asked_outside(&plan),
+            Method::Typed { .. } => &**self.asked_outside(&plan, &call.profile.key),
         };
         let id = CallId(self.begun + 1);
         let wanted = call.expects == Expects::Reply;

@@ -91,7 +91,7 @@ impl SoapChannel {
             self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
             self.resumed.push((question, id));
         }
-        Ok(Started { id, action: self.is_http().then(|| Arc::clone(self.asked_outside(&plan))) })
+        Ok(Started { id, action: self.is_http().then(|| Arc::clone(&plan.action)) })
     }
 
     /// The call that an answer to this message is for, if it was made over another connection.

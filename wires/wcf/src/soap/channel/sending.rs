@@ -105,7 +105,7 @@ impl SoapChannel {
         self.request(index, id, wanted, &call.profile.key, call.arguments, &brought, out)?;
         self.begun = id.0;
         let Some(met) = self.plans.get(index) else { return Err(lost()) };
-        let action = self.is_http().then(|| Arc::clone(self.asked_outside(&met.plan)));
+        let action = self.is_http().then(|| Arc::clone(self.asked_outside(&met.plan, &call.profile.key)));
         if wanted {
             let call = self.spare.waiting(&met.plan);
             self.waiting.insert(id, call);
