@@ -29,10 +29,11 @@ mod options;
 pub use notation::{CREDENTIALS, NAMES, PORT};
 
 use crate::limits::REFERENCE_TEXT;
-use crate::settings::{Binding, Security, Settings};
+use crate::settings::{Binding, Encoding, Security, Settings};
 use bytes::Bytes;
 use ends::{is_local, placed};
 use everywire_auth::security::{Credentials, Secret};
+use everywire_idl::wsdl::Port;
 use everywire_model::reference::{escape, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
 use notation::{NOTATIONS, SOCKETS, usual_port, wrong};
@@ -141,6 +142,32 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
     wishes.wire_state = false;
     let settings = wishes.client(&endpoint)?;
     Ok(profile(endpoint, key, settings))
+}
+
+/// The way to an endpoint of a description as its binding is spoken to; see [`parse_like`].
+///
+/// # Errors
+///
+/// As of [`parse_like`].
+pub fn parse_port(port: &Port, like: &Settings) -> Result<Profile, Failure> {
+    let Some(binding) = binding_of(port) else { return parse_like(&port.address, like) };
+    let own = Settings::new(binding);
+    let mut like = if like.binding.is_http() { like.clone() } else { own };
+    like.binding = binding;
+    like.encoding = if port.encoding == "mtom" { Encoding::Mtom } else { binding.encoding() };
+    parse_like(&port.address, &like)
+}
+
+/// The binding over HTTP that a port has, if it is one that is spoken here.
+pub fn binding_of(port: &Port) -> Option<Binding> {
+    match (port.encoding.as_str(), port.soap.as_str(), port.addressing.as_str()) {
+        _ if !port.transport.starts_with("http") => None,
+        ("binary", "1.2", "1.0") => Some(Binding::BinaryHttp),
+        ("text" | "mtom", "1.2", "1.0") => Some(Binding::Ws),
+        ("text" | "mtom", "1.2", "none") => Some(Binding::Soap12),
+        ("text" | "mtom", "1.1", "none") => Some(Binding::Basic),
+        _ => None,
+    }
 }
 
 fn profile(endpoint: Endpoint, key: Bytes, settings: Settings) -> Profile {

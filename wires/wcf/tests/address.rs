@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use everywire_idl::wsdl::Port;
 use everywire_model::{
     Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Place, SendBuffer, Shape, visit,
 };
-use everywire_wcf::address::{listen, parse, parse_like, print, print_friendly, protection, publish};
+use everywire_wcf::address::{
+    listen, parse, parse_like, parse_port, print, print_friendly, protection, publish,
+};
 use everywire_wcf::settings::{Binding, Encoding, Mode, Security, Settings};
 use everywire_wcf::soap::{Dialect, Side, SoapChannel};
 use std::os::unix::fs::PermissionsExt;
@@ -398,4 +401,26 @@ fn references_from_messages_name_nothing_of_this_side() {
     assert!(Settings::of(&posing).credentials.is_none());
     let ws = settings("wshttp://host/a");
     assert_eq!(Settings::of(&parse_like("http://host/b", &ws).unwrap()).binding, Binding::Ws);
+}
+
+/// A description's endpoint is called as its binding says, however its page was asked for.
+#[test]
+fn endpoints_of_descriptions_are_spoken_to_as_their_bindings_say() {
+    for (said, expected) in [
+        ("soap=1.1 addressing=none encoding=text", "basic://host/b"),
+        ("soap=1.2 addressing=none encoding=text", "soap12://host/b"),
+        ("soap=1.2 addressing=1.0 encoding=text", "wshttp://host/b"),
+        ("soap=1.2 addressing=1.0 encoding=binary", "binhttp://host/b"),
+        ("soap=1.2 addressing=none encoding=mtom", "soap12://host/b?encoding=mtom"),
+    ] {
+        let port = Port::parse(&format!("http://host/b transport=http {said}"));
+        for like in ["http://host/a", "wshttp://other/a", "net.tcp://ada:engine@host/a"] {
+            let profile = parse_port(&port, &settings(like)).unwrap();
+            assert!(Settings::of(&profile).credentials.is_none());
+            let reference = everywire_model::Reference { profiles: vec![profile], ..Default::default() };
+            assert_eq!(print_friendly(&reference), expected, "{like}");
+        }
+    }
+    let tcp = Port::parse("net.tcp://host/b transport=tcp soap=1.2 addressing=1.0 encoding=binary");
+    assert_eq!(parse_port(&tcp, &settings("http://host/a")).unwrap().key, "b");
 }

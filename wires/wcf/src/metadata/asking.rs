@@ -63,7 +63,7 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
     let mut found = Vec::new();
     for interface in contract.interfaces() {
         for port in ports(interface) {
-            let friendly = address::parse_like(&port.address, &settings).map(|profile| {
+            let friendly = address::parse_port(&port, &settings).map(|profile| {
                 address::print_friendly(&Reference { profiles: vec![profile], ..Reference::default() })
             });
             found.push(Presence {
