@@ -5,7 +5,8 @@
 //! request is dispatched says no to it for certain.
 
 use everywire_model::{Completed, Kind};
-use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
 
 /// The kind of failure behind a status that is no success, and a sentence.
 pub fn meaning(status: StatusCode) -> (Kind, &'static str) {
@@ -26,11 +27,17 @@ pub fn meaning(status: StatusCode) -> (Kind, &'static str) {
     }
 }
 
-/// Whether the call behind a failure of this kind was executed: the service may have done it where only the answer is missing.
-pub fn completed(kind: Kind) -> Completed {
-    match kind {
-        Kind::Malformed | Kind::Unreachable | Kind::Internal => Completed::Maybe,
-        _ => Completed::No,
+/// Whether the call behind a response without an answer was executed. *No* stands only for what a server says before it hands
+/// a request on.
+pub fn completed(status: StatusCode, headers: &HeaderMap) -> Completed {
+    match status.as_u16() {
+        301 | 307 | 308 | 401 | 403..=405 | 407 | 408 | 410 | 413 | 415 | 429 => Completed::No,
+        // A server without room says when to come again. Without that it may be a gateway whose service broke the
+        // connection (Envoy), or a service that was too slow (Spring).
+        503 if headers.contains_key(RETRY_AFTER) => Completed::No,
+        // Also 302 and 303, which lead on from what was done (RFC 9110 §15.4), and 400, which a fault of the sender has
+        // (SOAP 1.2 part 2, 7.5.2).
+        _ => Completed::Maybe,
     }
 }
 

@@ -153,8 +153,12 @@ pub fn parse_port(port: &Port, like: &Settings) -> Result<Profile, Failure> {
     let Some(binding) = binding_of(port) else { return parse_like(&port.address, like) };
     let own = Settings::new(binding);
     let mut like = if like.binding.is_http() { like.clone() } else { own };
-    like.binding = binding;
-    like.encoding = if port.encoding == "mtom" { Encoding::Mtom } else { binding.encoding() };
+    (like.binding, like.encoding) = (binding, binding.encoding());
+    like.shown.retain(|(option, _)| *option != "encoding");
+    if port.encoding == "mtom" {
+        like.encoding = Encoding::Mtom;
+        like.shown.push(("encoding", "mtom".to_owned()));
+    }
     parse_like(&port.address, &like)
 }
 

@@ -407,20 +407,22 @@ fn references_from_messages_name_nothing_of_this_side() {
 #[test]
 fn endpoints_of_descriptions_are_spoken_to_as_their_bindings_say() {
     for (said, expected) in [
-        ("soap=1.1 addressing=none encoding=text", "basic://host/b"),
-        ("soap=1.2 addressing=none encoding=text", "soap12://host/b"),
-        ("soap=1.2 addressing=1.0 encoding=text", "wshttp://host/b"),
-        ("soap=1.2 addressing=1.0 encoding=binary", "binhttp://host/b"),
-        ("soap=1.2 addressing=none encoding=mtom", "soap12://host/b?encoding=mtom"),
+        ("soap=1.1 addressing=none encoding=text", "basic://host:8080/b"),
+        ("soap=1.2 addressing=none encoding=text", "soap12://host:8080/b"),
+        ("soap=1.2 addressing=1.0 encoding=text", "wshttp://host:8080/b"),
+        ("soap=1.2 addressing=1.0 encoding=binary", "binhttp://host:8080/b"),
+        ("soap=1.2 addressing=none encoding=mtom", "soap12://host:8080/b?encoding=mtom"),
     ] {
-        let port = Port::parse(&format!("http://host/b transport=http {said}"));
+        let port = Port::parse(&format!("http://host:8080/b transport=http {said}"));
         for like in ["http://host/a", "wshttp://other/a", "net.tcp://ada:engine@host/a"] {
             let profile = parse_port(&port, &settings(like)).unwrap();
-            assert!(Settings::of(&profile).credentials.is_none());
+            let told = Settings::of(&profile);
+            assert!(told.credentials.is_none());
+            assert_eq!(told.encoding == Encoding::Mtom, said.ends_with("mtom"));
             let reference = everywire_model::Reference { profiles: vec![profile], ..Default::default() };
             assert_eq!(print_friendly(&reference), expected, "{like}");
         }
     }
-    let tcp = Port::parse("net.tcp://host/b transport=tcp soap=1.2 addressing=1.0 encoding=binary");
+    let tcp = Port::parse("net.tcp://host:8080/b transport=tcp soap=1.2 addressing=1.0 encoding=binary");
     assert_eq!(parse_port(&tcp, &settings("http://host/a")).unwrap().key, "b");
 }

@@ -574,3 +574,24 @@ fn a_one_way_call_goes_on_over_the_next_connection_until_it_has_arrived() {
     session.disconnected(&gone());
     assert!(http_support::replies(&mut session).is_empty());
 }
+
+/// What says that a one-way message was not taken does not say that it has arrived.
+#[test]
+fn a_one_way_message_that_was_not_taken_has_not_arrived() {
+    let way = || http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on");
+    let wire_state = wire_state(remote_object(), KEY);
+    let (mut session, _) = calling_by(way(), &wire_state, 2);
+    // A gateway without its service: the session sends the message again.
+    http_support::send(&mut session, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").unwrap();
+    assert!(http_support::replies(&mut session).is_empty() && session.outstanding() == 1);
+    let (mut session, _) = calling_by(way(), &wire_state, 2);
+    let fault = "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:a=\"http://www.w3.org/2005/08/addressing\">\
+        <s:Header><a:Action>http://www.w3.org/2005/08/addressing/fault</a:Action></s:Header><s:Body><s:Fault><s:Code>\
+        <s:Value>s:Sender</s:Value><s:Subcode><s:Value>a:ActionNotSupported</s:Value></s:Subcode></s:Code><s:Reason>\
+        <s:Text xml:lang=\"en\">not here</s:Text></s:Reason></s:Fault></s:Body></s:Envelope>";
+    http_support::send(&mut session, &response(fault)).unwrap();
+    let [(_, Outcome::Failed(failure))] = &http_support::replies(&mut session)[..] else {
+        panic!("it was refused")
+    };
+    assert_eq!(failure.message(), "not here");
+}

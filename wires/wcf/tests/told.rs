@@ -83,6 +83,19 @@ fn the_status_of_a_one_way_call_is_its_outcome() {
     assert!(matches!(answered(address, "200 OK", "text/xml; charset=utf-8", &empty), Outcome::Done(_)));
 }
 
+/// An envelope that is no fault says nothing of why the status is an error, but somebody read the request.
+#[test]
+fn an_envelope_behind_an_error_does_not_say_that_nothing_was_done() {
+    let address = "basic://127.0.0.1:8000/echo";
+    let envelope = http_support::envelope("<TellResponse xmlns=\"http://tempuri.org/\"/>");
+    for status in ["400 Bad Request", "404 Not Found", "503 Busy", "500 Broken"] {
+        let Outcome::Failed(failure) = answered(address, status, "text/xml", &envelope) else {
+            panic!("{status} was swallowed")
+        };
+        assert_eq!(failure.completed(), Completed::Maybe, "{status}: {failure}");
+    }
+}
+
 #[test]
 fn a_one_way_request_that_meets_the_end_of_its_connection_has_failed() {
     let (mut session, first) = told("basic://127.0.0.1:8000/echo");

@@ -37,8 +37,8 @@ use everywire_http::{Bounds, Breach, Received, Server};
 use everywire_model::body::Handle;
 use everywire_model::layered::Proof;
 use everywire_model::{
-    Answer, Call, CallId, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer, PeerAddress,
-    Profile, SendBuffer, Session, Violation,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer,
+    PeerAddress, Profile, SendBuffer, Session, Violation,
 };
 use http::{HeaderValue, StatusCode};
 use parsed_heads::ParsedHead;
@@ -334,8 +334,9 @@ impl Session for Accepting {
             return Ok(());
         }
         // It was here when the connection first asked for it.
-        let missing =
-            matches!(answer, Answer::Failed(failure) if failure.kind() == Kind::NoObject) && self.is_gone();
+        let missing = matches!(answer, Answer::Failed(failure)
+            if failure.kind() == Kind::NoObject && failure.completed() == Completed::No)
+            && self.is_gone();
         let mut envelope = SendBuffer::new();
         envelope.flat().reserve(self.room.min(64 << 10));
         let result = self.exchange.answer(id, answer, &mut envelope);

@@ -16,7 +16,8 @@
 //!   (`sequence`).
 //! * A call that is withdrawn while its request is in flight leaves that there (`Asking::Nobody`): the
 //!   connection cannot be used otherwise.
-//! * Whatever did not leave this side whole was not executed (`Completed::No`).
+//! * A request of which nothing has left this side was not executed (`Completed::No`). One that left in part may have been: a
+//!   service that streams begins before it has all of it.
 //! * A response is taken up to `MaxReceivedMessageSize`, also when it was compressed, and a coding that
 //!   nobody asked for is refused.
 //! * Where the server ends the connection behind a response, what still waits has not been sent and may go
@@ -86,6 +87,8 @@ pub struct Connecting {
     received: u64,
     /// Bytes of the last envelope: the next one is probably of its size.
     room: usize,
+    /// Bytes of the request in flight, head and all: while so many wait to be sent, nothing of it has left.
+    whole: usize,
     /// This side has said that nothing follows.
     parting: bool,
     closed: bool,
@@ -157,6 +160,7 @@ impl Connecting {
             refusal: None,
             received: 0,
             room: 0,
+            whole: 0,
             parting: false,
             closed: false,
             settings,
@@ -177,8 +181,14 @@ impl Connecting {
             {
                 self.client.send(request);
                 self.flight = Some(flight);
+                self.whole = usize::MAX;
             }
-            let Some(returned) = self.client.advance() else { break };
+            let returned = self.client.advance();
+            // Once, when it was written and before any of it can leave.
+            if self.whole == usize::MAX {
+                self.whole = self.client.transmit().len();
+            }
+            let Some(returned) = returned else { break };
             let Some(flight) = self.flight.take() else { continue };
             self.settle(now, flight, returned)?;
         }
@@ -472,8 +482,7 @@ impl Session for Connecting {
             // What is wrong with it is told to its caller, and nothing else comes by this connection.
             let _ = self.work(Instant::now());
         }
-        // Nothing of a request was executed that had not left this side whole, or waited for its turn.
-        let unsent = !self.transmit().is_empty();
+        let unsent = self.flight.is_some() && self.transmit().len() >= self.whole;
         for (flight, _) in std::mem::take(&mut self.queue) {
             self.fail(&flight, failure.clone().with_completed(Completed::No));
         }

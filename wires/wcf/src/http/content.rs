@@ -67,6 +67,12 @@ pub(super) fn media_type(dialect: Dialect) -> &'static str {
     of(dialect).split(';').next().unwrap_or_default()
 }
 
+/// Whether messages of some binding are written so; `text/xml` may be a page, too.
+pub(super) fn is_envelope(given: &HeaderValue) -> bool {
+    let given = given.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    [Dialect::BINARY, Dialect::WS].iter().any(|of| given.trim().eq_ignore_ascii_case(media_type(*of)))
+}
+
 impl Format {
     /// Reads a content type; `None` if messages of the dialect do not come so.
     pub(super) fn read(text: &[u8], dialect: Dialect) -> Option<Self> {

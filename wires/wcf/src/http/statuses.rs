@@ -4,10 +4,16 @@ use super::content;
 use crate::soap::Dialect;
 use everywire_http::statuses::{completed, meaning, said};
 use everywire_model::{Completed, Failure, Initiator, Kind};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 /// The failure behind a response without an envelope; `body` is what the server wrote for people.
-pub(super) fn explain(status: StatusCode, dialect: Dialect, address: &str, body: &[u8]) -> Failure {
+pub(super) fn explain(
+    status: StatusCode,
+    headers: &HeaderMap,
+    dialect: Dialect,
+    address: &str,
+    body: &[u8],
+) -> Failure {
     let (kind, message) = if status.is_success() {
         (Kind::Malformed, "the service answered without an envelope")
     } else {
@@ -20,13 +26,13 @@ pub(super) fn explain(status: StatusCode, dialect: Dialect, address: &str, body:
     };
     Failure::new(kind, Initiator::Peer, format!("{message}{sent}{}", said(body)))
         .with_code(format!("HTTP {status}"))
-        .with_completed(completed(kind))
+        .with_completed(completed(status, headers))
         .with_hint(hint(status))
         .at(address)
 }
 
 /// What the caller can do.
-fn hint(status: StatusCode) -> &'static str {
+pub(super) fn hint(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200..=299 => "it may take this operation as one-way: compare the contracts",
         300..=399 => "use the address that the response's Location names",
@@ -71,17 +77,23 @@ mod tests {
 
     #[test]
     fn every_error_says_what_to_do() {
-        for (status, kind, word) in [
-            (401, Kind::Refused, "USER:PASSWORD"),
-            (403, Kind::Refused, "right"),
-            (404, Kind::NoObject, "path"),
-            (413, Kind::LimitExceeded, "MaxReceivedMessageSize"),
-            (415, Kind::Unsupported, "wshttp://"),
-            (503, Kind::Busy, "later"),
+        let later = HeaderMap::from_iter([(http::header::RETRY_AFTER, http::HeaderValue::from_static("1"))]);
+        let none = HeaderMap::new();
+        for (status, headers, kind, word, completed) in [
+            (400, &none, Kind::Violation, "basic://", Completed::Maybe),
+            (401, &none, Kind::Refused, "USER:PASSWORD", Completed::No),
+            (403, &none, Kind::Refused, "right", Completed::No),
+            (404, &none, Kind::NoObject, "path", Completed::No),
+            (413, &none, Kind::LimitExceeded, "MaxReceivedMessageSize", Completed::No),
+            (415, &none, Kind::Unsupported, "wshttp://", Completed::No),
+            (307, &none, Kind::BadReference, "Location", Completed::No),
+            (303, &none, Kind::BadReference, "Location", Completed::Maybe),
+            (503, &later, Kind::Busy, "later", Completed::No),
+            (503, &none, Kind::Busy, "later", Completed::Maybe),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let failure = explain(status, Dialect::BASIC, "http://h/x", b"text for people");
-            assert_eq!((failure.kind(), failure.completed()), (kind, Completed::No));
+            let failure = explain(status, headers, Dialect::BASIC, "http://h/x", b"text for people");
+            assert_eq!((failure.kind(), failure.completed()), (kind, completed), "{status}");
             assert!(
                 failure.hint().unwrap().contains(word) && failure.message().contains("people"),
                 "{failure}"

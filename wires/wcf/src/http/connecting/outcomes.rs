@@ -4,7 +4,7 @@
 use super::{Asking, Connecting, Flight, is_refusal, unasked};
 use crate::compression;
 use crate::http::content;
-use crate::http::statuses::{explain, wrong_login};
+use crate::http::statuses::{explain, hint, wrong_login};
 use crate::values::bare;
 use bytes::Bytes;
 use everywire_http::coding::Coding;
@@ -26,7 +26,7 @@ impl Connecting {
             Asking::Probe => {
                 // Whatever a page costs its reader, an endpoint is there; only a missing one is not.
                 if matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) || is_refusal(status) {
-                    self.fail(flight, self.explain(flight, status, b""));
+                    self.fail(flight, self.explain(flight, parts, b""));
                 } else {
                     self.done(flight.id, Bytes::new());
                 }
@@ -38,7 +38,7 @@ impl Connecting {
             Asking::Page => {
                 // Who is no service says so in plain words, such as a listener of another protocol.
                 let body = self.plain(headers, body).unwrap_or_default();
-                self.fail(flight, self.explain(flight, status, &body));
+                self.fail(flight, self.explain(flight, parts, &body));
             }
             Asking::Message => {
                 let content_type = headers.get(CONTENT_TYPE);
@@ -55,11 +55,17 @@ impl Connecting {
                 }
                 let Some(format) = format.filter(|_| !body.is_empty()) else {
                     let failure = match content_type {
-                        Some(given) if status == StatusCode::OK && !body.is_empty() => {
+                        Some(given)
+                            if !body.is_empty()
+                                && (status == StatusCode::OK || content::is_envelope(given)) =>
+                        {
                             let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
-                            content::mismatch(&given, self.dialect).with_completed(Completed::Maybe)
+                            content::mismatch(&given, self.dialect)
+                                .with_code(format!("HTTP {status}"))
+                                .with_completed(Completed::Maybe)
+                                .with_hint(hint(StatusCode::UNSUPPORTED_MEDIA_TYPE))
                         }
-                        _ => self.explain(flight, status, &body),
+                        _ => self.explain(flight, parts, &body),
                     };
                     return self.fail(flight, failure);
                 };
@@ -67,7 +73,7 @@ impl Connecting {
                 let result = format
                     .envelope(body, self.dialect, &self.settings.quotas.reader)
                     .and_then(|document| self.exchange.receive(now, document, None, &flight.key))
-                    .map_err(|failure| self.unreadable(flight, status, said, failure));
+                    .map_err(|failure| self.unreadable(flight, parts, said, failure));
                 self.conclude(flight, result);
             }
         }
@@ -108,12 +114,13 @@ impl Connecting {
     }
 
     /// What a status means, with what was called.
-    pub(super) fn explain(&self, flight: &Flight, status: StatusCode, body: &[u8]) -> Failure {
+    pub(super) fn explain(&self, flight: &Flight, parts: &response::Parts, body: &[u8]) -> Failure {
+        let status = parts.status;
         let address = self.settings.via(&flight.key);
         if status == StatusCode::UNAUTHORIZED && self.settings.basic_login {
             return wrong_login(&address);
         }
-        explain(status, self.dialect, &address, body)
+        explain(status, &parts.headers, self.dialect, &address, body)
     }
 
     /// What an answer means that cannot be read: behind the status of an error its text is for people, whatever its type says.
@@ -123,12 +130,12 @@ impl Connecting {
     fn unreadable(
         &self,
         flight: &Flight,
-        status: StatusCode,
+        parts: &response::Parts,
         said: Option<Bytes>,
         failure: Failure,
     ) -> Failure {
         let failure = match said {
-            Some(body) if failure.kind() == Kind::Malformed => self.explain(flight, status, &body),
+            Some(body) if failure.kind() == Kind::Malformed => self.explain(flight, parts, &body),
             _ => failure,
         };
         failure.with_completed(Completed::Maybe)
@@ -145,12 +152,16 @@ impl Connecting {
             let objection = format
                 .envelope(body.clone(), self.dialect, &self.settings.quotas.reader)
                 .and_then(|document| self.exchange.objection_of(&document))
-                .map_err(|failure| self.unreadable(flight, status, said, failure))?;
+                .map_err(|failure| self.unreadable(flight, parts, said, failure))?;
             if let Some(fault) = objection {
                 return Err(fault);
             }
+            if !status.is_success() {
+                // Who writes an envelope may have done what was asked.
+                return Err(self.explain(flight, parts, &body).with_completed(Completed::Maybe));
+            }
         }
-        if status.is_success() { Ok(()) } else { Err(self.explain(flight, status, &body)) }
+        if status.is_success() { Ok(()) } else { Err(self.explain(flight, parts, &body)) }
     }
 
     /// The body of a response as it was before it was compressed.

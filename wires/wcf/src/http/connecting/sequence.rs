@@ -79,11 +79,19 @@ impl Connecting {
             Ok(body) => body,
             Err(failure) => return Err(self.lost(failure)),
         };
+        let calls = self.reliable.as_deref().unwrap_or_default();
+        let tells = calls.iter().any(|call| call.kind == Asking::Told && call.id == flight.id);
+        let mut objection = None;
         let content_type = parts.headers.get(CONTENT_TYPE).filter(|_| !body.is_empty());
         if let Some(format) = content_type.and_then(|given| self.format.read(given, self.dialect)) {
-            let result = format
-                .envelope(body.clone(), self.dialect, &self.settings.quotas.reader)
-                .and_then(|document| self.exchange.receive(now, document, None, &flight.key));
+            let result = format.envelope(body.clone(), self.dialect, &self.settings.quotas.reader).and_then(
+                |document| {
+                    if tells {
+                        objection = self.exchange.objection_of(&document)?;
+                    }
+                    self.exchange.receive(now, document, None, &flight.key)
+                },
+            );
             self.take_events();
             result.map_err(|failure| self.lost(failure))?;
             if let Some(failure) = self.exchange.ended() {
@@ -93,8 +101,11 @@ impl Connecting {
                 self.events.push_back(Event::Closed);
                 return Ok(());
             }
-        } else if !status.is_success() && !is_passing(status) {
-            return Err(self.lost(self.explain(flight, status, &body)));
+        } else if is_passing(status) {
+            // It has not arrived: the session repeats it.
+            return Ok(());
+        } else if !status.is_success() {
+            return Err(self.lost(self.explain(flight, parts, &body)));
         }
         // A one-way message has arrived when its request has a response.
         let told = self.reliable.as_mut().and_then(|calls| {
@@ -103,7 +114,10 @@ impl Connecting {
         });
         if let Some(call) = told {
             self.exchange.has_arrived(call.id);
-            self.done(call.id, Bytes::new());
+            match objection {
+                Some(fault) => self.fail(&call, fault),
+                None => self.done(call.id, Bytes::new()),
+            }
         }
         Ok(())
     }

@@ -267,7 +267,7 @@ impl SoapChannel {
         if !Head::read(self.dialect, document)?.is_fault(self.dialect.soap) {
             return Ok(None);
         }
-        Ok(Some(failure(&Fault::read(document)?, self.dialect)))
+        Ok(Some(failure(&Fault::read(document)?)))
     }
 
     /// What a fault means for a call of this plan.
@@ -289,7 +289,7 @@ impl SoapChannel {
                 let body = self.body(document.clone(), Place::outside(fault.detail));
                 Outcome::raised(declared.id.to_string(), body)
             }
-            None => Outcome::Failed(failure(&fault, self.dialect)),
+            None => Outcome::Failed(failure(&fault)),
         }
     }
 

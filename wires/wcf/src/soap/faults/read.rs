@@ -5,7 +5,6 @@
 
 use crate::soap::cursor::{Cursor, Document};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
-use crate::soap::{Dialect, Soap};
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
@@ -87,10 +86,10 @@ impl Fault {
 }
 
 /// What a fault means.
-pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
+pub(in crate::soap) fn failure(fault: &Fault) -> Failure {
     let (namespace, name) = fault.telling();
-    let standard = [ADDRESSING, DISPATCHER, SECURITY, SOAP_11, SOAP_12, FAILURE].contains(&&**namespace)
-        || (namespace.is_empty() && dialect.soap == Soap::V11);
+    // A name without a namespace may be a servant's own.
+    let standard = [ADDRESSING, DISPATCHER, SECURITY, SOAP_11, SOAP_12, FAILURE].contains(&&**namespace);
     // `Completed::No` promises that nothing was done: a caller may try again elsewhere. Only codes that a
     // service gives before it dispatches a message say so.
     let (kind, completed) = match &**name {
@@ -98,8 +97,9 @@ pub(in crate::soap) fn failure(fault: &Fault, dialect: Dialect) -> Failure {
         "ActionNotSupported" => (Kind::NoOperation, Completed::No),
         "DestinationUnreachable" => (Kind::NoObject, Completed::No),
         "EndpointUnavailable" | "ServerTooBusy" => (Kind::Busy, Completed::No),
-        "DeserializationFailed" if fault.reason.contains("quota") => (Kind::LimitExceeded, Completed::No),
-        "DeserializationFailed" => (Kind::BadArgument, Completed::No),
+        // A servant of WCF that was told so by another service hands it on as it is.
+        "DeserializationFailed" if fault.reason.contains("quota") => (Kind::LimitExceeded, Completed::Maybe),
+        "DeserializationFailed" => (Kind::BadArgument, Completed::Maybe),
         "MustUnderstand" | "VersionMismatch" | "DataEncodingUnknown" => (Kind::Unsupported, Completed::No),
         "MessageAddressingHeaderRequired"
         | "MessageInformationHeaderRequired"

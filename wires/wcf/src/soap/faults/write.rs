@@ -45,6 +45,12 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             action: SOAP_FAULT.into(),
             exception: None,
         },
+        // The codes of these say that nothing was done, and a servant may have begun.
+        kind @ (Kind::NoOperation | Kind::NoObject | Kind::Busy | Kind::Refused)
+            if failure.completed() != Completed::No =>
+        {
+            Said::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT)
+        }
         Kind::NoOperation => {
             let reason = format!(
                 "The message with Action '{action}' cannot be processed at the receiver, due to a ContractFilter mismatch at \

@@ -46,10 +46,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let place = self.place(told)?;
         self.expand(place.end.saturating_sub(place.at))?;
         // It refers to something that it stands in itself, or that an element stands in which led here.
-        let is_inside = |position: usize| (place.at..place.end).contains(&position);
-        if is_inside(here)
-            || self.aside.iter().any(|(_, cursor)| is_inside(cursor.position().saturating_sub(1)))
-        {
+        let is_inside = |position: usize| (place.at..place.end).contains(&position.saturating_sub(1));
+        if is_inside(here) || self.aside.iter().any(|(_, cursor)| is_inside(cursor.position())) {
             return Err(unsupported("an object that contains itself (z:Ref, href): values are trees here"));
         }
         let mut cursor = self.cursor.rewound();
