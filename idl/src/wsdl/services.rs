@@ -303,7 +303,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let all = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
         let all = all.map(Vec::as_slice).unwrap_or_default();
         // Of several the first one counts that says something, but for the ports of the others.
-        let first = all.iter().find(|(_, said)| !said.is_empty()).or(all.first());
+        let first = all.iter().find(|(_, said)| !said.is_empty()).or_else(|| all.first());
         let bound = first.map(|(_, said)| said);
         let named = bound.filter(|bound| !bound.is_empty()).cloned();
         let action = action(ways.request).or(named).unwrap_or_else(|| written.clone());
