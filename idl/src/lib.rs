@@ -30,6 +30,8 @@ mod languages;
 pub mod midl;
 #[cfg(feature = "omg")]
 pub mod omg;
+#[cfg(any(feature = "midl", feature = "omg"))]
+mod order;
 mod preprocessing;
 #[cfg(any(feature = "midl", feature = "omg"))]
 mod raised;

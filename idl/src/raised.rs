@@ -1,6 +1,7 @@
 //! Exceptions that are values as well. In a description of SOAP one type may be a fault and a member; OMG IDL and MIDL know a type
 //! or an exception by a name, not both.
 
+use crate::order::name;
 use everywire_model::shape::{Name, Struct};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use std::borrow::Cow;
@@ -52,19 +53,6 @@ pub(crate) fn apart(contract: &Contract) -> Cow<'_, Contract> {
         }
     }
     Cow::Owned(Contract { definitions })
-}
-
-/// What a definition is called; empty for types without a name.
-fn name(definition: &Definition) -> &str {
-    match definition {
-        Definition::Type(Shape::Struct(shape)) | Definition::Exception(shape) => &shape.name,
-        Definition::Type(Shape::Union(shape)) => &shape.name,
-        Definition::Type(Shape::Enum(shape)) => &shape.name,
-        Definition::Type(Shape::Alias(alias)) => &alias.name,
-        Definition::Type(_) => "",
-        Definition::Constant(constant) => &constant.name,
-        Definition::Interface(interface) => &interface.name,
-    }
 }
 
 /// An interface whose operations raise the new exceptions.

@@ -1,6 +1,21 @@
-//! Names made unique where a language allows the same name twice.
+//! Names made unique where a language allows the same name twice, and legal where it allows more characters.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+/// A name with the characters of identifiers alone: letters of other scripts become their numbers, so that names stay different
+/// (`\u{e9}` is `u00e9`), and everything else `_`.
+pub(crate) fn legal(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            c if c.is_alphanumeric() => drop(write!(out, "u{:04x}", u32::from(c))),
+            _ => out.push('_'),
+        }
+    }
+    out
+}
 
 /// The names given so far.
 #[derive(Default)]

@@ -78,11 +78,15 @@ pub fn of_exception(exception: &Struct) -> Cow<'_, str> {
     dotted(&exception.id, &exception.name)
 }
 
+/// The format of repository ids of CORBA that are names of D-Bus: a contract in OMG IDL has them where a name of D-Bus is no name there.
+const REPOSITORY: &str = "DBUS:";
+
 /// An id that is a name of D-Bus, else the scoped name with dots, else that name with every part made an
 /// identifier. A name that is too long is cut down to its last part.
 fn dotted<'a>(id: &'a str, name: &str) -> Cow<'a, str> {
-    if is_interface(id) {
-        return Cow::Borrowed(id);
+    let given = id.strip_prefix(REPOSITORY).unwrap_or(id);
+    if is_interface(given) {
+        return Cow::Borrowed(given);
     }
     let mut name: String = name.replace("::", ".");
     if !name.contains('.') {

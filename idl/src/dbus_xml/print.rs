@@ -28,6 +28,9 @@ const HEAD: &str = "<!DOCTYPE node PUBLIC \"-//freedesktop//DTD D-BUS Object Int
 /// Interfaces of a node: inheritance may multiply them. Beyond it, bases are left out in silence.
 const INTERFACES: usize = 4096;
 
+/// Why a method cannot be said that has no reply and raises exceptions.
+const RAISES_NOTHING: &str = "a method without a reply raises nothing";
+
 /// A whole contract.
 pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
     let mut printer = Printer { out: HEAD.to_owned(), strict: true };
@@ -90,39 +93,47 @@ impl Printer {
         for (number, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
             if interface.attribute_of(number).is_none() {
                 let member = names::of_operation(operation);
-                self.member(interface, member, |printer| printer.method(operation, member))?;
+                let is_oneway = operation.oneway && !operation.raises.is_empty();
+                let wrong = if is_oneway { Some(RAISES_NOTHING.to_owned()) } else { wrong(member) };
+                self.member(interface, member, wrong, |printer| printer.method(operation, member))?;
             }
         }
         for signal in interface.signals.iter() {
             if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
                 let member = names::of_signal(signal);
-                self.member(interface, member, |printer| printer.signal(signal, member))?;
+                self.member(interface, member, wrong(member), |printer| printer.signal(signal, member))?;
             }
         }
         for attribute in interface.attributes.iter().filter(|own| own.getter >= interface.inherited) {
             let getter = interface.operations.get(attribute.getter);
             let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
-            self.member(interface, &attribute.name, |printer| printer.property(attribute, getter, setter))?;
+            let property = |printer: &mut Self| printer.property(attribute, getter, setter);
+            self.member(interface, &attribute.name, None, property)?;
         }
         self.out.push_str("  </interface>\n");
         Ok(())
     }
 
     /// Prints a member whole or not at all. On an error of a printer that is not strict, the text is cut back
-    /// to where the member began.
+    /// to where the member began. `wrong` says what D-Bus forbids of it.
     fn member(
         &mut self,
         interface: &Interface,
         name: &str,
+        wrong: Option<String>,
         print: impl FnOnce(&mut Self) -> Result<(), SignatureError>,
     ) -> Result<(), Unprintable> {
         let at = self.out.len();
-        match print(self) {
+        let printed = match wrong {
+            Some(wrong) => Err(wrong),
+            None => print(self).map_err(|error| error.to_string()),
+        };
+        match printed {
             Ok(()) => Ok(()),
-            Err(error) if self.strict => Err(Unprintable {
+            Err(reason) if self.strict => Err(Unprintable {
                 language: "D-Bus introspection XML",
                 place: format!("{}.{name}", interface.name),
-                reason: error.to_string(),
+                reason,
             }),
             Err(error) => {
                 self.out.truncate(at);
@@ -284,6 +295,14 @@ impl Printer {
             self.out.push_str(&format!("    </{name}>\n"));
         }
     }
+}
+
+/// Why no method and no signal can have this name.
+fn wrong(name: &str) -> Option<String> {
+    let is_right = names::is_member(name.as_bytes());
+    (!is_right).then(|| {
+        "a name on D-Bus has letters, digits and `_`, no digit first, and at most 255 of them".to_owned()
+    })
 }
 
 /// An error and what it carries, as an annotation says it.

@@ -10,7 +10,7 @@ use crate::report::{Problem, Report, Span};
 use crate::xml::{Element, shown};
 
 /// Bytes of a name.
-const NAME: usize = 255;
+pub(super) const NAME: usize = 255;
 
 /// A document and where its parts stand.
 pub(super) struct Found {
@@ -170,12 +170,12 @@ fn kind(element: &Element<'_>, report: &mut Report) -> Option<(Type, Span)> {
 }
 
 /// An identifier of C++, in ASCII.
-fn is_identifier(name: &str) -> bool {
+pub(super) fn is_identifier(name: &str) -> bool {
     let start = |b: u8| b.is_ascii_alphabetic() || b == b'_';
     name.bytes().next().is_some_and(start) && name.bytes().all(|b| start(b) || b.is_ascii_digit())
 }
 
 /// A name with its namespaces (`A::B`).
-fn is_scoped(name: &str) -> bool {
+pub(super) fn is_scoped(name: &str) -> bool {
     name.split("::").all(is_identifier)
 }

@@ -5,8 +5,11 @@
 //! a base is a `DCOPObject`.
 
 use super::document::{Argument, Class, Document, Exception, Member, Type};
+use super::read::{NAME, is_identifier, is_scoped};
 use super::types;
+use crate::unique::Unique;
 use crate::unprintable::Unprintable;
+use crate::xml::shown;
 use everywire_model::shape::Struct;
 use everywire_model::{Contract, Definition, Interface, Operation, Shape, Signal};
 use std::collections::{BTreeSet, HashSet};
@@ -64,7 +67,8 @@ fn exception(
     if !known.insert(name.clone()) {
         return Ok(());
     }
-    let fields = arguments(&raised.fields).map_err(|reason| unprintable(name.clone(), reason))?;
+    let fields = is_declared(&name, is_scoped).and_then(|()| arguments(&raised.fields));
+    let fields = fields.map_err(|reason| unprintable(name.clone(), reason))?;
     document.exceptions.push(Exception { name, fields });
     Ok(())
 }
@@ -74,6 +78,8 @@ fn class(interface: &Interface) -> Result<Class, Unprintable> {
     if bases.is_empty() {
         bases.push("DCOPObject".to_owned());
     }
+    is_declared(&interface.name, is_scoped)
+        .map_err(|reason| unprintable(interface.name.to_string(), reason))?;
     let mut class = Class { name: interface.name.to_string(), link_scope: None, bases, members: Vec::new() };
     for (index, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
         class.members.push(
@@ -102,7 +108,10 @@ fn function(operation: &Operation, idempotent: bool) -> Result<Member, String> {
     };
     let arguments = arguments(operation.arguments.fields())?;
     let raises = operation.raises.iter().map(|raised| raised.name.to_string()).collect();
-    let name = bare(&operation.name);
+    let name = bare(&operation.name)?;
+    if operation.oneway && !operation.raises.is_empty() {
+        return Err("a function without an answer raises nothing".to_owned());
+    }
     Ok(Member { raises, idempotent, returns, name, arguments, ..Member::default() })
 }
 
@@ -110,15 +119,17 @@ fn function(operation: &Operation, idempotent: bool) -> Result<Member, String> {
 fn emission(signal: &Signal) -> Result<Member, String> {
     let arguments = arguments(signal.fields.fields())?;
     let returns = Type::new("void");
-    Ok(Member { signal: true, returns, name: bare(&signal.name), arguments, ..Member::default() })
+    Ok(Member { signal: true, returns, name: bare(&signal.name)?, arguments, ..Member::default() })
 }
 
-/// The parameters that travel in a call, by name.
+/// The parameters that travel in a call, by name. No message has the names, so what C++ forbids in one becomes `_`.
 fn arguments(fields: &[everywire_model::shape::Field]) -> Result<Vec<Argument>, String> {
-    let argument = |field: &everywire_model::shape::Field| {
-        Ok(Argument { kind: Type::new(named(&field.shape)?), name: Some(field.name.to_string()) })
+    let mut names = Unique::default();
+    let mut argument = |field: &everywire_model::shape::Field| {
+        let name = if is_identifier(&field.name) { field.name.to_string() } else { identifier(&field.name) };
+        Ok(Argument { kind: Type::new(named(&field.shape)?), name: Some(names.name(&name)) })
     };
-    fields.iter().map(argument).collect()
+    fields.iter().map(&mut argument).collect()
 }
 
 /// The name that a type has in a signature.
@@ -150,7 +161,29 @@ fn unprintable(place: String, reason: String) -> Unprintable {
     Unprintable { language: "kidl", place, reason }
 }
 
-/// The name in a signature.
-fn bare(signature: &str) -> String {
-    signature.split('(').next().unwrap_or_default().to_owned()
+/// The name in a signature. Messages have it, so it stays as it is or cannot be said.
+fn bare(signature: &str) -> Result<String, String> {
+    let name = signature.split('(').next().unwrap_or_default();
+    is_declared(name, is_identifier).map(|()| name.to_owned())
+}
+
+/// Whether C++ can declare a name.
+fn is_declared(name: &str, right: fn(&str) -> bool) -> Result<(), String> {
+    match right(name) && name.len() <= NAME {
+        true => Ok(()),
+        false => Err(format!(
+            "{} is no name of a C++ declaration (letters, digits and `_`, no digit first)",
+            shown(name)
+        )),
+    }
+}
+
+/// A text made an identifier: what may not stand in one becomes `_`.
+fn identifier(text: &str) -> String {
+    let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut out: String = text.chars().take(NAME - 1).map(legal).collect();
+    if out.bytes().next().is_none_or(|first| first.is_ascii_digit()) {
+        out.insert(0, '_');
+    }
+    out
 }

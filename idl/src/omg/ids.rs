@@ -175,7 +175,7 @@ impl Finder<'_> {
     /// An id has a format before its first colon, such as `IDL`, `RMI` or `DCE`.
     fn give(&mut self, name: &ScopedName, id: &str, scope: &str) {
         let Some(full) = self.find(name, scope) else { return };
-        if !id.contains(':') || id.len() > limits::SCOPED_NAME || id.contains(char::is_whitespace) {
+        if !is_repository_id(id) {
             let problem = Problem::new(name.span, format!("{id:?} is not a repository id"));
             self.report.add(problem.expected(["an id such as \"IDL:Module/Name:1.0\""]));
             return;
@@ -231,6 +231,12 @@ impl Finder<'_> {
         self.ids.extend(self.given.into_iter().map(|(name, (id, _))| (name, id)));
         self.ids
     }
+}
+
+/// Whether a text can be the id of a definition: it has a format before its first colon, and characters of ISO 8859-1 alone.
+pub(crate) fn is_repository_id(id: &str) -> bool {
+    let is_legal = |c: char| c <= '\u{ff}' && !c.is_whitespace() && !matches!(c, '"' | '\\');
+    id.contains(':') && id.len() <= limits::SCOPED_NAME && id.chars().all(is_legal)
 }
 
 /// A name in a scope; the empty scope is the file.

@@ -12,9 +12,11 @@
 //! What OMG IDL cannot say becomes `any` with a comment, so the text never claims a type that does not
 //! travel. Names that another language allows are made identifiers.
 
+mod bases;
 mod declare;
 mod names;
 
+use super::ids::is_repository_id;
 use everywire_model::shape::{Name, TextKind};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use names::{Names, parent};
@@ -28,9 +30,11 @@ use std::fmt::Write;
 /// compilers pass over. An exception that is a value as well becomes two, with `_exception` behind the name of the one.
 pub fn print(contract: &Contract) -> String {
     let contract = &*crate::raised::apart(contract);
+    let scopes = names::Scopes::of(contract);
+    let contract = &*crate::order::sorted(contract, |name| scopes.outermost(name).to_owned());
     let mut printer = Printer {
         contract,
-        names: Names::of(contract),
+        names: Names::of(contract, scopes),
         out: String::new(),
         depth: 0,
         scope: Vec::new(),
@@ -75,14 +79,11 @@ impl Printer<'_> {
             if let Definition::Interface(interface) = definition {
                 self.bases(interface);
             }
-            self.announce_for(definition);
+            self.announce_for(definition, None);
             self.choose_prefix(name, id);
             self.enter(parent(name));
-            if !self.out.is_empty()
-                && !self.out.ends_with("{\n")
-                && matches!(definition, Definition::Interface(_))
-            {
-                self.out.push('\n');
+            if matches!(definition, Definition::Interface(_)) {
+                self.space();
             }
             self.definition(definition);
             let given = std::mem::take(&mut self.given);
@@ -112,7 +113,8 @@ impl Printer<'_> {
         self.doc(&interface.doc);
         self.defined.insert(interface.name.to_string());
         self.give(&interface.name, &interface.id);
-        let bases: Vec<String> = interface.bases.iter().map(|base| self.name(&base.name)).collect();
+        let kept = bases::bases(interface);
+        let bases: Vec<String> = kept.iter().map(|base| self.name(&base.name)).collect();
         let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
         let said = self.names.own(&interface.name);
         self.line(format_args!("interface {said}{bases} {{"));
@@ -125,11 +127,15 @@ impl Printer<'_> {
                 && self.names.is_within(name, &interface.name)
                 && !self.defined.contains(name.as_ref())
             {
+                self.announce_for(definition, Some(&interface.name));
                 self.definition(definition);
             }
         }
         let mut skip = None;
-        for (number, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
+        let is_own = bases::is_own(interface);
+        for (number, operation) in
+            interface.operations.iter().enumerate().filter(|(number, _)| is_own(*number))
+        {
             if skip == Some(number) {
                 continue;
             }
@@ -155,6 +161,7 @@ impl Printer<'_> {
             if !self.names.contains(&base.name) && !self.defined.contains(base.name.as_ref()) {
                 self.bases(base);
                 self.enter(parent(&base.name));
+                self.space();
                 self.interface(base);
             }
         }
@@ -162,18 +169,26 @@ impl Printer<'_> {
 
     /// Announces what a definition needs and what comes later. Structs and unions that are announced must be
     /// defined later in the same text, which the order of the contract gives; interfaces of other contracts
-    /// are never defined, and need not be.
-    fn announce_for(&mut self, definition: &Definition) {
+    /// are never defined, and need not be. `owner` is the interface inside which the definition stands: only what is inside as well
+    /// can be announced there.
+    fn announce_for(&mut self, definition: &Definition, owner: Option<&str>) {
         let mut needed = Vec::new();
-        names::needs(definition, self.contract, &mut needed);
+        let names = &self.names;
+        names::needs(definition, self.contract, &|name| names.contains(name), &mut needed);
         let own = identity(definition).map(|(name, _)| name.to_string()).unwrap_or_default();
         for (keyword, name, id) in needed {
             let known = self.defined.contains(name.as_ref()) || self.announced.contains(name.as_ref());
-            if known || name.is_empty() || name == own || self.names.is_inside(&name) {
+            let is_outside = match owner {
+                Some(owner) => !self.names.is_within(&name, owner),
+                None => self.names.is_inside(&name),
+            };
+            if known || name.is_empty() || name == own || is_outside {
                 continue;
             }
-            self.choose_prefix(&name, &id);
-            self.enter(parent(&name));
+            if owner.is_none() {
+                self.choose_prefix(&name, &id);
+                self.enter(parent(&name));
+            }
             let said = self.names.own(&name);
             self.line(format_args!("{keyword} {said};"));
             self.give_forward(&name, &id);
@@ -200,9 +215,7 @@ impl Printer<'_> {
             self.close("");
         }
         for part in wanted.into_iter().skip(common) {
-            if !self.out.is_empty() && !self.out.ends_with("{\n") {
-                self.out.push('\n');
-            }
+            self.space();
             self.line(format_args!("module {part} {{"));
             self.scope.push(part);
             self.depth += 1;
@@ -223,16 +236,23 @@ impl Printer<'_> {
         self.line(format_args!("}}{tail};"));
     }
 
-    /// Keeps an id that the prefix does not make. Nothing is written for ids of other languages, which have
-    /// no colon, or are the name itself.
+    /// Keeps an id that the prefix does not make. Nothing is written for ids of other languages that no repository id can be: they have
+    /// no colon, or are the name itself. The name that a D-Bus interface has there is kept if it is called otherwise here.
     fn give(&mut self, name: &Name, id: &Name) {
         let path = self.names.id_path(name);
         let made = match self.prefix.as_str() {
             "" => format!("IDL:{path}:1.0"),
             prefix => format!("IDL:{prefix}/{path}:1.0"),
         };
-        if *id != made && id != name && id.contains(':') {
-            let _ = writeln!(self.given, "#pragma ID ::{} \"{id}\"", self.names.path(name).join("::"));
+        let said = self.names.path(name).join("::");
+        let is_bus_name =
+            id.contains('.') && id.chars().all(|c| c.is_ascii_alphanumeric() || "._".contains(c));
+        let id = match is_bus_name && path.replace('/', ".") != **id {
+            true => format!("{DBUS_ID}{id}"),
+            false => id.to_string(),
+        };
+        if id != made && id != *name && is_repository_id(&id) {
+            let _ = writeln!(self.given, "#pragma ID ::{said} \"{id}\"");
         }
     }
 
@@ -247,9 +267,16 @@ impl Printer<'_> {
 
     /// As comments of documentation, which the lexer finds again.
     fn doc(&mut self, doc: &str) {
-        for line in doc.lines() {
+        for line in doc.lines().map(str::trim_end) {
             let space = if line.is_empty() { "" } else { " " };
             self.line(format_args!("///{space}{line}"));
+        }
+    }
+
+    /// An empty line, but for the beginning of the text or a body.
+    fn space(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("{\n") {
+            self.out.push('\n');
         }
     }
 
@@ -285,6 +312,9 @@ impl Printer<'_> {
         self.names.shortest(&self.names.path(name), &self.scope)
     }
 }
+
+/// The format of repository ids that are names of D-Bus. [`crate::dbus_xml::names`] knows it.
+const DBUS_ID: &str = "DBUS:";
 
 /// Scoped name and id of a definition.
 fn identity(definition: &Definition) -> Option<(&Name, &str)> {

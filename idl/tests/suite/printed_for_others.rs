@@ -1,7 +1,7 @@
 //! Contracts of one language that are printed in another, and read there again: what only the first language allows must not
 //! make the text of the second one wrong.
 
-use everywire_idl::{dbus_xml, midl, omg, wsdl};
+use everywire_idl::{dbus_xml, kidl, midl, omg, wsdl};
 use everywire_model::{Contract, Definition, Shape};
 
 /// Two enumerations with the same members, built-in types of schemas, and a class without members.
@@ -121,6 +121,10 @@ fn two_operations_of_one_name_are_two_in_omg_idl() {
         interface IMore : IMill { HRESULT Grind([in] long Sacks, [out] long *sacks); };";
     let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(operations(&stable_omg(&contract), "IMore"), ["Speed", "Speed_2", "Grind"]);
+    // The base is no part of the contract, and stands before its first use all the same.
+    let text = midl::print(&contract).unwrap();
+    let again = midl::parse(&text, "again.midl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    assert_eq!(operations(&again, "IMore").len(), 3);
 }
 
 /// A name of D-Bus is an interface, and what others begin with.
@@ -173,4 +177,120 @@ fn arrays_and_sequences_of_one_type_are_one_list_of_a_schema() {
     let contract = omg::parse(text, "mill.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let text = wsdl::print(&contract).unwrap_or_else(|why| panic!("{why}"));
     wsdl::parse(&text, "again.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+}
+
+/// C tells `_KIND` and `KIND` apart; in OMG IDL the `_` before a name only escapes it. Two interfaces of a class have operations of one
+/// name, which no interface of OMG IDL inherits; one of them is listed twice.
+#[test]
+fn names_that_an_underscore_tells_apart_and_classes_are_printed_as_omg_idl() {
+    let text = "import \"oaidl.idl\";
+        enum _KIND { RYE, OATS }; typedef long KIND;
+        struct __odd__ { enum _KIND kind; long _in; };
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B210)] interface IFirst : IUnknown {
+            HRESULT Grind([in] KIND kind); [propget] HRESULT Name([out, retval] BSTR *name); }
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B211)] interface ISecond : IUnknown {
+            HRESULT Take([in] struct __odd__ *odd, [in] enum _KIND kind);
+            HRESULT Grind([in] long much); [propget] HRESULT Name([out, retval] BSTR *name); }
+        [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B212)] library Mills {
+            [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B213)] coclass Mill {
+                [default] interface IFirst; interface ISecond; interface IFirst; } }";
+    let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let again = stable_omg(&contract);
+    assert_eq!(members(&again, "KIND"), ["RYE", "OATS"]);
+    // What the first interface has not stands in the class itself.
+    let expected = ["Grind", "_get_Name", "Take", "ISecond_Grind", "ISecond_get_Name"];
+    assert_eq!(operations(&again, "Mill"), expected);
+    assert_eq!(operations(&again, "ISecond").len(), 3);
+}
+
+/// A type that comes in two lists: each is used where the other is not complete.
+const TREE: &str = "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' \
+    xmlns:t='urn:tree' targetNamespace='urn:tree'><w:types><s:schema targetNamespace='urn:tree' elementFormDefault='qualified'>\
+    <s:complexType name='Branch'><s:complexContent><s:extension base='t:Node'><s:sequence>\
+    <s:element name='twigs' type='t:Node' maxOccurs='unbounded' minOccurs='0'/></s:sequence></s:extension></s:complexContent></s:complexType>\
+    <s:complexType name='Forest'><s:sequence><s:element name='trees' type='t:Node' maxOccurs='unbounded' minOccurs='0'/>\
+    <s:element name='owner' type='t:Owner'/></s:sequence></s:complexType>\
+    <s:complexType name='Owner'><s:sequence><s:element name='woods' type='t:Woods'/></s:sequence></s:complexType>\
+    <s:complexType name='Woods'><s:sequence><s:element name='Owner' type='t:Owner' maxOccurs='unbounded' minOccurs='0' nillable='true'/>\
+    </s:sequence></s:complexType>\
+    <s:complexType name='Node'><s:sequence><s:element name='name' type='s:string'/></s:sequence></s:complexType>\
+    <s:element name='grow'><s:complexType><s:sequence><s:element name='where' type='t:Forest'/></s:sequence></s:complexType></s:element>\
+    <s:element name='done'><s:complexType><s:sequence/></s:complexType></s:element>\
+    </s:schema></w:types>\
+    <w:message name='ask'><w:part name='p' element='t:grow'/></w:message>\
+    <w:message name='say'><w:part name='p' element='t:done'/></w:message>\
+    <w:portType name='Growing'><w:operation name='grow'><w:input message='t:ask'/><w:output message='t:say'/></w:operation></w:portType>\
+    </w:definitions>";
+
+#[test]
+fn types_in_any_order_stand_behind_what_they_need() {
+    let contract = wsdl::parse(TREE, "tree.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    stable_omg(&contract);
+    let text = midl::print(&contract).unwrap();
+    midl::parse(&text, "again.midl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+}
+
+/// Announced inside an interface, and a list of interfaces that come later.
+#[test]
+fn types_inside_an_interface_are_announced_inside_it() {
+    let text = "interface Mill { struct Sack; typedef sequence<Sack> Sacks; struct Sack { Sacks inner; }; void take(in Sacks all); };";
+    let contract = omg::parse(text, "mill.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    stable_omg(&contract);
+    let text = "import \"oaidl.idl\"; interface ISack;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B214)] interface IMill : IUnknown {
+            HRESULT Next([in] ULONG count, [out, size_is(count), length_is(*got)] ISack **sacks, [out] ULONG *got); }
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B215)] interface ISack : IUnknown { HRESULT Open(); }";
+    let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    stable_omg(&contract);
+}
+
+/// A name of D-Bus that is no name here stays what it is on the bus.
+#[test]
+fn renamed_interfaces_keep_their_names_on_the_bus() {
+    let text = "<node><interface name='org.mill.Desk'><method name='Ring'/></interface>
+        <interface name='org._2mill.Desk.Lamp'><method name='Light'/></interface>
+        <interface name='org.mill.Desk.Lamp'><method name='Light'/></interface></node>";
+    let contract = dbus_xml::parse(text, "desk.xml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let again = stable_omg(&contract);
+    let names: Vec<String> =
+        again.interfaces().map(|interface| dbus_xml::names::of_interface(interface).into_owned()).collect();
+    assert_eq!(names, ["org.mill.Desk", "org._2mill.Desk.Lamp", "org.mill.Desk.Lamp"]);
+}
+
+/// A service with names of other scripts, which some languages have not.
+fn foreign_names() -> Contract {
+    let text = MILL
+        .replace("name='weigh'", "name='\u{432}\u{435}\u{441}'")
+        .replace("t:weigh", "t:\u{432}\u{435}\u{441}")
+        .replace("name='filled'", "name='\u{434}\u{430}'")
+        .replace("name='took'", "name='\u{43d}\u{435}'")
+        .replace("Sack", "\u{41c}\u{435}\u{448}");
+    wsdl::parse(&text, "mill.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+#[test]
+fn names_of_other_scripts_stay_different_in_omg_idl_and_midl() {
+    stable_omg(&foreign_names());
+    let text = midl::print(&foreign_names()).unwrap();
+    midl::parse(&text, "again.midl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+}
+
+/// Messages have the names of methods and functions: such a name is not changed, and the error says what is wrong with it.
+#[test]
+fn names_that_messages_have_are_refused_where_a_language_has_no_such_names() {
+    let why = dbus_xml::print(&foreign_names()).unwrap_err().to_string();
+    assert!(why.contains("\u{432}\u{435}\u{441}: a name on D-Bus has letters, digits and `_`"), "{why}");
+    let text = "<node><interface name='org.mill.Desk'><method name='Ring'><arg name='a.b' type='i' direction='in'/>\
+        <arg name='a-b' type='i' direction='in'/></method></interface></node>";
+    let contract = dbus_xml::parse(text, "desk.xml").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let text = kidl::print(&contract).unwrap();
+    assert!(text.contains("<NAME>a_b</NAME>") && text.contains("<NAME>a_b_2</NAME>"), "{text}");
+    kidl::parse(&text, "again.kidl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    let text = MILL.replace("name='weigh'", "name='weigh-in'").replace("t:weigh", "t:weigh-in");
+    let text =
+        text.replace("<s:element name='sack' type='t:Sack'/>", "<s:element name='sack' type='s:int'/>");
+    let text = text.replace("<s:element name='doneResult' type='t:Grade'/>", "");
+    let contract = wsdl::parse(&text, "mill.wsdl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let why = kidl::print(&contract).unwrap_err().to_string();
+    assert!(why.contains("`weigh-in` is no name of a C++ declaration"), "{why}");
 }

@@ -18,7 +18,7 @@ mod types;
 
 use super::ids::LIBRARIES;
 use super::known;
-use crate::unique::Unique;
+use crate::unique::{Unique, legal};
 use crate::unprintable::Unprintable;
 use everywire_model::contract::Constant;
 use everywire_model::shape::{Enum, TextKind};
@@ -39,6 +39,7 @@ use uuid::Uuid;
 /// Handles of an operating system: they cannot travel.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     let contract = &*crate::raised::apart(contract);
+    let contract = &*crate::order::sorted(contract, str::to_owned);
     let mut printer = Printer {
         contract: contract.definitions.iter().filter_map(name_of).collect(),
         defined: HashSet::new(),
@@ -120,7 +121,10 @@ impl Printer {
                     match interface.kind {
                         InterfaceKind::Class => self.class(interface, &mut text),
                         InterfaceKind::Dispatch => self.dispinterface(interface, &mut text),
-                        _ => self.interface(interface, &mut text),
+                        _ => {
+                            self.local_bases(interface, &mut text);
+                            self.interface(interface, &mut text);
+                        }
                     }
                     self.defined.insert(interface.name.to_string());
                     if matches!(interface.kind, InterfaceKind::Class | InterfaceKind::Dispatch) {
@@ -296,11 +300,7 @@ const WORDS: &[&str] = &[
 /// A name as one identifier: `A::b` is `A_b`. Two names may become one; the caller makes names unique where
 /// that matters.
 pub(super) fn ident(name: &str) -> String {
-    let mut text: String = name
-        .replace("::", "_")
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' })
-        .collect();
+    let mut text = legal(&name.replace("::", "_"));
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
         text.insert(0, 'n');
     }
@@ -339,7 +339,7 @@ fn escaped_quote(c: char) -> String {
 
 /// Documentation as comments.
 fn comment(doc: &str, indent: &str, out: &mut String) {
-    for line in doc.lines() {
+    for line in doc.lines().map(str::trim_end) {
         let _ = writeln!(out, "{indent}///{}{line}", if line.is_empty() { "" } else { " " });
     }
 }

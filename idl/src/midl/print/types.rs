@@ -12,6 +12,7 @@
 use super::super::made::{MAP, PAIR, SEQUENCE};
 use super::declare::Place;
 use super::{Printer, escaped, ident, is_known};
+use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Pointer, PointerKind, Struct, TextKind, Union};
 use everywire_model::{Contract, Definition, Hold, Shape};
 use std::collections::HashSet;
@@ -79,9 +80,11 @@ impl Printer {
     fn fields(&mut self, fields: &[Field], out: &mut String) {
         let beside: Vec<(String, bool)> =
             fields.iter().map(|field| (field.name.to_string(), is_pointer(&field.shape))).collect();
+        let mut names = Unique::default();
         for field in fields {
             let said = self.say(&field.shape, Place::Field, &beside);
-            let (attributes, declared) = (said.attributes(""), said.declared(&ident(&field.name)));
+            let name = names.name(&ident(&field.name));
+            let (attributes, declared) = (said.attributes(""), said.declared(&name));
             let _ = writeln!(out, "    {attributes}{declared};");
         }
         if fields.is_empty() {
@@ -97,7 +100,7 @@ impl Printer {
         let name = ident(&union.name);
         let discriminator = self.element(&union.discriminator);
         let beside = self.switched.contains(union.name.as_ref());
-        let mut body = String::new();
+        let (mut body, mut names) = (String::new(), Unique::default());
         for arm in union.arms.iter() {
             let labels = labels(arm, beside);
             if matches!(arm.field.shape, Shape::Void) {
@@ -105,7 +108,8 @@ impl Printer {
                 continue;
             }
             let said = self.say(&arm.field.shape, Place::Field, &[]);
-            let (attributes, declared) = (said.attributes(""), said.declared(&ident(&arm.field.name)));
+            let name = names.name(&ident(&arm.field.name));
+            let (attributes, declared) = (said.attributes(""), said.declared(&name));
             let _ = writeln!(body, "    {labels} {attributes}{declared};");
         }
         let head = if beside {

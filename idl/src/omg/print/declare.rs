@@ -141,7 +141,8 @@ impl Printer<'_> {
 
     /// Types without a name are made before the documentation, which must stand before the operation itself.
     pub(super) fn operation(&mut self, operation: &Operation, place: &str) {
-        let oneway = if operation.oneway { "oneway " } else { "" };
+        // In a description of SOAP an operation without a reply may have faults all the same.
+        let oneway = if operation.oneway && operation.raises.is_empty() { "oneway " } else { "" };
         let name = self.names.inner(place, &operation.label);
         let returns = self.usable(&operation.returns, &operation.label);
         let mut made = Vec::new();

@@ -15,6 +15,7 @@
 //! no identifier has become `_`.
 
 use super::super::lexer::keyword;
+use super::bases::{bases, is_own};
 use everywire_model::shape::{Enum, Name};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
@@ -24,10 +25,7 @@ use std::fmt::Write;
 pub(super) struct Names {
     /// Scoped names as they are said, in lower case: whatever a lookup could find.
     taken: HashSet<String>,
-    /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
-    bodies: HashSet<String>,
-    /// What must be a module, since interfaces stand inside.
-    modules: HashSet<String>,
+    scopes: Scopes,
     /// Scoped names of all definitions, in their own case.
     defined: HashSet<String>,
     /// The bases of each interface, by how its scoped name is said.
@@ -39,46 +37,78 @@ pub(super) struct Names {
     next: HashMap<String, u32>,
 }
 
+/// Which names are scopes, and of which kind.
+pub(super) struct Scopes {
+    /// Structs, unions, exceptions and interfaces: what is inside one is printed inside it.
+    bodies: HashSet<String>,
+    /// What must be a module, since interfaces stand inside.
+    modules: HashSet<String>,
+}
+
+impl Scopes {
+    pub(super) fn of(contract: &Contract) -> Self {
+        let (mut bodies, mut modules) = (HashSet::new(), HashSet::new());
+        let all = all(contract);
+        for (definition, name) in &all {
+            if is_body(definition) {
+                bodies.insert(name.to_string());
+            }
+        }
+        for (definition, name) in &all {
+            let mut scope = parent(name);
+            if !matches!(definition, Definition::Interface(_)) {
+                while bodies.contains(scope) {
+                    scope = parent(scope);
+                }
+            }
+            while !scope.is_empty() && modules.insert(scope.to_owned()) {
+                scope = parent(scope);
+            }
+        }
+        Self { bodies, modules }
+    }
+
+    fn is_inside(&self, name: &str) -> bool {
+        self.bodies.contains(parent(name)) && !self.modules.contains(parent(name))
+    }
+
+    /// The definition in which this one is printed: itself, if it stands inside no other.
+    pub(super) fn outermost<'n>(&self, mut name: &'n str) -> &'n str {
+        while self.is_inside(name) {
+            name = parent(name);
+        }
+        name
+    }
+}
+
+/// The definitions with a name, with their names.
+fn all(contract: &Contract) -> Vec<(&Definition, &Name)> {
+    let named = |definition| Some((definition, super::identity(definition)?.0));
+    contract.definitions.iter().filter_map(named).filter(|(_, name)| !name.is_empty()).collect()
+}
+
 impl Names {
     /// Outer names come before inner ones, and types before what has them.
-    pub(super) fn of(contract: &Contract) -> Self {
+    pub(super) fn of(contract: &Contract, scopes: Scopes) -> Self {
         let mut names = Self {
             taken: HashSet::new(),
-            bodies: HashSet::new(),
-            modules: HashSet::new(),
+            scopes,
             defined: HashSet::new(),
             bases: HashMap::new(),
             said: HashMap::new(),
             next: HashMap::new(),
         };
-        let named = |definition| Some((definition, super::identity(definition)?.0));
-        let mut all: Vec<(&Definition, &Name)> = contract.definitions.iter().filter_map(named).collect();
-        all.retain(|(_, name)| !name.is_empty() && names.defined.insert(name.to_string()));
-        for (definition, name) in &all {
-            if is_body(definition) {
-                names.bodies.insert(name.to_string());
-            }
-        }
-        let mut modules = Vec::new();
-        for (definition, name) in &all {
-            let mut scope = parent(name);
-            if !matches!(definition, Definition::Interface(_)) {
-                while names.bodies.contains(scope) {
-                    scope = parent(scope);
-                }
-            }
-            while !scope.is_empty() && names.modules.insert(scope.to_owned()) {
-                modules.push(scope);
-                scope = parent(scope);
-            }
-        }
+        let mut all = all(contract);
+        all.retain(|(_, name)| names.defined.insert(name.to_string()));
+        let mut modules: Vec<String> = names.scopes.modules.iter().cloned().collect();
+        modules.sort();
         let depth = |name: &str| parts(name).count();
         modules.sort_by_key(|scope| depth(scope));
         all.sort_by_key(|(_, name)| depth(name));
-        modules.into_iter().for_each(|scope| names.call(format!("{scope}::"), scope));
+        modules.iter().for_each(|scope| names.call(format!("{scope}::"), scope));
         let bases = undefined_bases(contract, &names.defined);
         for base in &bases {
-            names.bodies.insert(base.name.to_string());
+            names.scopes.bodies.insert(base.name.to_string());
             names.call(base.name.to_string(), &base.name);
         }
         all.iter().for_each(|(_, name)| names.call(name.to_string(), name));
@@ -184,15 +214,16 @@ impl Names {
     /// What an interface inherits is taken, too: nothing of it is defined again.
     fn interface(&mut self, interface: &Interface, scope: &str, own: &str) {
         let name = &interface.name;
-        let bases = interface.bases.iter().map(|base| self.path(&base.name).join("::")).collect();
+        let bases = bases(interface).iter().map(|base| self.path(&base.name).join("::")).collect();
         self.bases.insert(scope.to_owned(), bases);
         let accessors: HashSet<usize> =
             interface.attributes.iter().flat_map(|held| [Some(held.getter), held.setter]).flatten().collect();
-        for attribute in interface.attributes.iter().filter(|held| held.getter < interface.inherited) {
+        let is_own = is_own(interface);
+        for attribute in interface.attributes.iter().filter(|held| !is_own(held.getter)) {
             self.taken.insert(whole(scope, &ident(&attribute.name)));
         }
         for (number, operation) in interface.operations.iter().enumerate() {
-            if number < interface.inherited {
+            if !is_own(number) {
                 self.taken.insert(whole(scope, &ident(&operation.label)));
                 continue;
             }
@@ -233,7 +264,7 @@ impl Names {
         let mut whole = String::new();
         let said = parts(name).map(|part| {
             let _ = write!(whole, "{}{part}", if whole.is_empty() { "" } else { "::" });
-            let is_module = self.modules.contains(&whole) || !self.bodies.contains(&whole);
+            let is_module = self.scopes.modules.contains(&whole) || !self.scopes.bodies.contains(&whole);
             if is_module { self.inner(&format!("{whole}::"), part) } else { self.own(&whole) }
         });
         said.collect()
@@ -260,7 +291,7 @@ impl Names {
 
     /// Whether this stands inside an interface or a struct.
     pub(super) fn is_inside(&self, name: &str) -> bool {
-        self.bodies.contains(parent(name)) && !self.modules.contains(parent(name))
+        self.scopes.is_inside(name)
     }
 
     /// Whether this stands inside this interface or struct.
@@ -336,24 +367,30 @@ fn whole(scope: &str, name: &str) -> String {
 pub(super) fn needs(
     definition: &Definition,
     contract: &Contract,
+    is_defined: &dyn Fn(&str) -> bool,
     needed: &mut Vec<(&'static str, Name, Name)>,
 ) {
     match definition {
-        Definition::Type(shape) => inside(shape, needed),
-        Definition::Exception(shape) => shape.fields.iter().for_each(|field| used(&field.shape, needed)),
+        Definition::Type(shape) => inside(shape, is_defined, needed),
+        Definition::Exception(shape) => {
+            shape.fields.iter().for_each(|field| used(&field.shape, is_defined, needed))
+        }
         Definition::Constant(_) => {}
         Definition::Interface(interface) => {
             for operation in interface.operations.iter().skip(interface.inherited) {
-                used(&operation.returns, needed);
-                operation.parameters.iter().for_each(|parameter| used(&parameter.field.shape, needed));
+                used(&operation.returns, is_defined, needed);
+                operation
+                    .parameters
+                    .iter()
+                    .for_each(|parameter| used(&parameter.field.shape, is_defined, needed));
             }
             let fields = interface.signals.iter().flat_map(|signal| signal.fields.fields());
-            fields.for_each(|field| used(&field.shape, needed));
+            fields.for_each(|field| used(&field.shape, is_defined, needed));
             for inner in &contract.definitions {
                 if super::identity(inner).is_some_and(|(name, _)| parent(name) == interface.name)
                     && !matches!(inner, Definition::Interface(_))
                 {
-                    needs(inner, contract, needed);
+                    needs(inner, contract, is_defined, needed);
                 }
             }
         }
@@ -361,32 +398,34 @@ pub(super) fn needs(
 }
 
 /// What the body of a named type names.
-fn inside(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
+fn inside(shape: &Shape, is_defined: &dyn Fn(&str) -> bool, needed: &mut Vec<(&'static str, Name, Name)>) {
     match shape {
         Shape::Struct(body) => {
             body.get()
                 .into_iter()
                 .flat_map(|body| body.fields.iter())
-                .for_each(|field| used(&field.shape, needed));
+                .for_each(|field| used(&field.shape, is_defined, needed));
         }
         Shape::Union(body) => {
             body.get()
                 .into_iter()
                 .flat_map(|body| body.arms.iter())
-                .for_each(|arm| used(&arm.field.shape, needed));
+                .for_each(|arm| used(&arm.field.shape, is_defined, needed));
         }
-        Shape::Alias(alias) => used(&alias.target, needed),
+        Shape::Alias(alias) => used(&alias.target, is_defined, needed),
         _ => {}
     }
 }
 
-/// A member's or parameter's type.
-fn used(shape: &Shape, needed: &mut Vec<(&'static str, Name, Name)>) {
+/// A member's or parameter's type. Names that the contract does not define, such as those that keep an attribute, are looked through.
+fn used(shape: &Shape, is_defined: &dyn Fn(&str) -> bool, needed: &mut Vec<(&'static str, Name, Name)>) {
     match shape {
-        Shape::Sequence(sequence) => used(&sequence.element, needed),
-        Shape::Array(array) => used(&array.element, needed),
+        Shape::Sequence(sequence) => used(&sequence.element, is_defined, needed),
+        Shape::Array(array) => used(&array.element, is_defined, needed),
         Shape::Reference(referent) => needed.push(("interface", referent.name.clone(), referent.id.clone())),
-        Shape::Alias(alias) if alias.name.is_empty() => used(&alias.target, needed),
+        Shape::Alias(alias) if alias.name.is_empty() || !is_defined(&alias.name) => {
+            used(&alias.target, is_defined, needed)
+        }
         Shape::Struct(_) | Shape::Union(_) => {
             if let Some((keyword, name, id)) = of_shape(shape) {
                 needed.push((keyword, name.clone(), id.clone()));
@@ -434,18 +473,16 @@ pub(super) fn last(name: &str) -> &str {
     name.rsplit_once("::").map_or(name, |(_, last)| last)
 }
 
-/// The last part of a name, escaped where it is a keyword. Names of other languages may have what no identifier has: `_`
-/// stands in its place.
+/// The last part of a name, escaped where it is a keyword. Names of other languages may have what no identifier has
+/// ([`crate::unique::legal`]).
 pub(super) fn ident(name: &str) -> String {
-    let name = last(name);
+    // A `_` before a name only escapes it: whoever reads it finds the name behind.
+    let name = last(name).trim_start_matches('_');
     if keyword(name).is_some() {
         return format!("_{name}");
     }
-    // Two names may become the same one here; nobody looks for that.
-    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
-    let mut said: String = name.chars().map(legal).collect();
-    // A lone `_`, or one before a digit, escapes nothing.
-    if !said.trim_start_matches('_').starts_with(|c: char| c.is_ascii_alphabetic()) {
+    let mut said = crate::unique::legal(name);
+    if !said.starts_with(|c: char| c.is_ascii_alphabetic()) {
         said.insert(0, 'n');
     }
     said
@@ -488,8 +525,8 @@ mod tests {
 
     #[test]
     fn names_of_other_languages_become_identifiers() {
-        let names = ["Pinot-Noir", "a::b.c", "2nd", "-1", "interface", "_kept", "caf\u{e9}"];
+        let names = ["Pinot-Noir", "a::b.c", "2nd", "-1", "interface", "_kept", "__in", "caf\u{e9}"];
         let said = names.map(ident);
-        assert_eq!(said, ["Pinot_Noir", "b_c", "n2nd", "n_1", "_interface", "_kept", "caf_"]);
+        assert_eq!(said, ["Pinot_Noir", "b_c", "n2nd", "n_1", "_interface", "kept", "_in", "cafu00e9"]);
     }
 }
