@@ -18,6 +18,8 @@
     allow(dead_code)
 )]
 
+#[cfg(any(feature = "midl", feature = "omg", feature = "wsdl"))]
+mod again;
 #[cfg(feature = "dbus-xml")]
 pub mod dbus_xml;
 mod diagnostics;

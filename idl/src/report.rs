@@ -12,7 +12,7 @@
 //! the missing part.
 
 use crate::diagnostics::{Diagnostic, Diagnostics, MOST, Note};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of source lines that mistakes carry along, all together. A file may be one line of 8 MiB, and each
 /// of its mistakes copies that line.
@@ -98,9 +98,27 @@ pub(crate) struct Report {
     background: Vec<u32>,
     /// What is missing and may not be needed; mistakes if nothing is left without it.
     doubts: Vec<Problem>,
+    /// Whether a cell was made.
+    has_cells: bool,
 }
 
 impl Report {
+    /// A cell for a type that is used before it is complete. Shapes that refer to themselves hold it, so it lives as long as the process;
+    /// [`crate::again`] sees to it that the same files make it once.
+    pub(crate) fn cell<T>(&mut self) -> &'static OnceLock<T> {
+        self.has_cells = true;
+        Box::leak(Box::default())
+    }
+
+    pub(crate) fn has_cells(&self) -> bool {
+        self.has_cells
+    }
+
+    /// Names and texts of the files so far.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|file| (file.name.as_str(), file.text.as_ref()))
+    }
+
     /// Adds a file and says its number.
     pub(crate) fn add_file(&mut self, name: &str, text: Arc<str>) -> u32 {
         let starts = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next);

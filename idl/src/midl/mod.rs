@@ -24,6 +24,7 @@ mod made;
 mod parser;
 mod print;
 
+use crate::again;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::omg::preprocess::Preprocessor;
 use crate::preprocessing::Preprocessing;
@@ -42,7 +43,7 @@ pub use print::print;
 pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     let source = Preprocessor::of_text(file_name, text, &mut report).midl(known::ALL);
-    read(source, report)
+    read(source, &Preprocessing::default(), report)
 }
 
 /// Reads a contract from a file, with all that it imports and includes: from beside the file and from these directories.
@@ -61,7 +62,7 @@ pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Co
 pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     match Preprocessor::of_file(path, given, &mut report) {
-        Ok(source) => read(source.midl(known::ALL), report),
+        Ok(source) => read(source.midl(known::ALL), given, report),
         Err(error) => {
             Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
         }
@@ -89,7 +90,11 @@ pub fn is_midl(text: &str) -> bool {
             let (word, after) = rest.split_at(len);
             let next = after.trim_start();
             match word {
-                "uuid" | "cpp_quote" | "importlib" | "helpstring" if next.starts_with('(') => return true,
+                "uuid" | "cpp_quote" | "importlib" | "helpstring" | "pointer_default" | "pyhelper"
+                    if next.starts_with('(') =>
+                {
+                    return true;
+                }
                 "import" if next.starts_with('"') => return true,
                 _ => rest = after,
             }
@@ -99,8 +104,7 @@ pub fn is_midl(text: &str) -> bool {
 }
 
 /// The contract, if the report has no mistake at the end.
-fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
+fn read(source: Preprocessor, given: &Preprocessing, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
-    let contract = build::build(&items, &mut report);
-    if report.failed() { Err(report.finish()) } else { Ok(contract) }
+    again::built(report, "MIDL", given, |report| build::build(&items, report))
 }

@@ -22,6 +22,7 @@ pub(crate) mod preprocess;
 mod print;
 mod tokens;
 
+use crate::again;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::preprocessing::Preprocessing;
 use crate::report::Report;
@@ -38,7 +39,7 @@ pub use print::print;
 pub fn parse(text: &str, file_name: &str) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     let source = Preprocessor::of_text(file_name, text, &mut report);
-    read(source, report)
+    read(source, &Preprocessing::default(), report)
 }
 
 /// Reads a contract from a file, with all that it includes: from beside the including file and from these directories.
@@ -57,7 +58,7 @@ pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Co
 pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
     match Preprocessor::of_file(path, given, &mut report) {
-        Ok(source) => read(source, report),
+        Ok(source) => read(source, given, report),
         Err(error) => {
             Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
         }
@@ -66,9 +67,8 @@ pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagno
 
 /// The identities come before the building, because a type refers to an interface by its id before the file
 /// has said all of it (`#pragma ID` may follow the definition).
-fn read(source: Preprocessor, mut report: Report) -> Result<Contract, Diagnostics> {
+fn read(source: Preprocessor, given: &Preprocessing, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
     let ids = ids::assign(&items, &mut report);
-    let contract = build::build(&items, &ids, &mut report);
-    if report.failed() { Err(report.finish()) } else { Ok(contract) }
+    again::built(report, "OMG IDL", given, |report| build::build(&items, &ids, report))
 }

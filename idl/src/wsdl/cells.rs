@@ -8,20 +8,15 @@
 //! content is.
 
 use super::names::QName;
+pub(super) use crate::again::{Origin, origin};
 use everywire_model::shape::{Struct, Union};
 use everywire_model::{Hold, Shape};
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hash};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 /// Types that contain themselves, of all documents that a process reads. Beyond it they are refused, with a
 /// message, and others are read as before.
 pub(super) const CELLS: usize = 1 << 16;
-
-/// Tells documents apart, by keys that nobody outside the process knows. With random keys a stranger cannot
-/// make two descriptions with one hash; two of them make 128 bits.
-static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
 
 /// By the documents, the type, and whether all that extend it are meant too.
 type Known = HashMap<(Origin, QName, bool), Cell>;
@@ -29,19 +24,11 @@ type Known = HashMap<(Origin, QName, bool), Cell>;
 /// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-/// The documents that a type is of.
-pub(super) type Origin = [u64; 2];
-
 /// What a type or a family needs.
 #[derive(Clone, Copy)]
 enum Cell {
     Struct(&'static OnceLock<Struct>),
     Union(&'static OnceLock<Union>),
-}
-
-/// What tells these documents from others.
-pub(super) fn origin(documents: &(impl Hash + ?Sized)) -> Origin {
-    KEYS.each_ref().map(|key| key.hash_one(documents))
 }
 
 /// The shape that stands for a type while it is read, or for it and all that extend it; `None` if there are too many.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // In a test a panic is the answer.
 
+mod again;
 mod common;
 mod corpus;
 mod dbus_xml;

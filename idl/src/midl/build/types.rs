@@ -209,9 +209,9 @@ impl Builder<'_> {
             Record::Open { shape, .. } => {
                 let shape = shape.get_or_insert_with(|| {
                     if key.starts_with("struct ") {
-                        Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                        Shape::Struct(Hold::Later(self.report.cell()))
                     } else {
-                        Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new()))))
+                        Shape::Union(Hold::Later(self.report.cell()))
                     }
                 });
                 Some(Typed { shape: shape.clone(), depth: 1, open: true })

@@ -120,10 +120,9 @@ impl Builder<'_> {
                 Some(Typed::leaf(Shape::Reference(Hold::new(referent))))
             }
             What::Open { keyword, shape } => {
-                // Leaked on purpose: one cell for each struct or union that is used before it is complete.
                 let shape = shape.get_or_insert_with(|| match *keyword {
-                    "struct" => Shape::Struct(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
-                    _ => Shape::Union(Hold::Later(Box::leak(Box::new(OnceLock::new())))),
+                    "struct" => Shape::Struct(Hold::Later(self.report.cell())),
+                    _ => Shape::Union(Hold::Later(self.report.cell())),
                 });
                 Some(Typed { shape: shape.clone(), depth: 1, complete: false })
             }
