@@ -74,6 +74,8 @@ impl<'s> Mark<'s> {
     /// assert_eq!(Mark::parse("?2"), Some(Mark::Left(Some(2), None)));
     /// assert_eq!(Mark::parse("-{urn:x}*"), Some(Mark::Items));
     /// assert_eq!(Mark::parse("{urn:x}Id"), None);
+    /// let attribute = Attribute { namespace: "urn:{x}", name: "Id", default: Some("}"), ..Attribute::default() };
+    /// assert_eq!(Mark::parse(&Mark::Attribute(attribute).to_string()), Some(Mark::Attribute(attribute)));
     /// ```
     #[must_use]
     pub fn parse(text: &'s str) -> Option<Self> {
@@ -93,7 +95,7 @@ impl<'s> Mark<'s> {
         Some(match (kind, rest) {
             ("@", _) => {
                 let (namespace, rest) = match rest.strip_prefix('{') {
-                    Some(rest) => rest.split_once('}')?,
+                    Some(rest) => split_namespace(rest)?,
                     None => ("", rest),
                 };
                 let end = rest.find(['=', '~']).unwrap_or(rest.len());
@@ -130,9 +132,7 @@ impl Display for Mark<'_> {
         match self {
             Self::Attribute(attribute) => {
                 f.write_str("@")?;
-                if !attribute.namespace.is_empty() {
-                    write!(f, "{{{}}}", attribute.namespace)?;
-                }
+                f.write_str(&joined(attribute.namespace))?;
                 f.write_str(attribute.name)?;
                 if attribute.required {
                     f.write_str("!")?;
@@ -166,11 +166,28 @@ pub fn unmarked(shape: &Shape) -> &Shape {
     }
 }
 
+/// What ends a namespace that has a brace itself. No document of XML 1.0 has this character.
+const END: char = '\u{1}';
+
+/// The namespace, and what follows it.
+fn split_namespace(text: &str) -> Option<(&str, &str)> {
+    text.split_once(END).or_else(|| text.split_once('}'))
+}
+
+/// The namespace in braces; nothing for none.
+fn joined(namespace: &str) -> String {
+    match namespace {
+        "" => String::new(),
+        _ if namespace.contains('}') => format!("{{{namespace}{END}"),
+        _ => format!("{{{namespace}}}"),
+    }
+}
+
 /// The namespace that the mark of an element names, and the rest of the mark. None for marks that name none.
 fn placed(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('-')?;
     match rest.strip_prefix('{') {
-        Some(rest) => rest.split_once('}'),
+        Some(rest) => split_namespace(rest),
         None => Some(("", rest)),
     }
 }
@@ -200,8 +217,7 @@ pub fn within(namespace: &str, shape: Shape) -> Shape {
     if matches!(mark, Some(Mark::Attribute(_) | Mark::Text)) {
         return shape;
     }
-    let said = if namespace.is_empty() { String::new() } else { format!("{{{namespace}}}") };
-    let id = format!("-{said}{}", mark.map(|mark| mark.to_string()).unwrap_or_default());
+    let id = format!("-{}{}", joined(namespace), mark.map(|mark| mark.to_string()).unwrap_or_default());
     let target = unmarked(&shape).clone();
     Shape::Alias(Hold::new(Alias { name: Name::from(""), id: Name::from(id), target }))
 }
