@@ -76,6 +76,8 @@ pub(super) enum TypeKind {
     Name(Ident),
     Struct(Box<Record>),
     Enum(Box<Members>),
+    /// `bitmap { A = 1 }` of pidl.
+    Bitmap(Box<Members>),
     Union(Box<Choice>),
     /// `SAFEARRAY(type)`.
     SafeArray(Box<TypeSpec>, Declarator),

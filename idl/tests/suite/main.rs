@@ -14,6 +14,7 @@ mod midl;
 mod midl_corpus;
 mod midl_files;
 mod omniidl;
+mod pidl;
 mod preprocessor;
 mod printed_for_others;
 mod signature;

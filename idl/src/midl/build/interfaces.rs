@@ -244,7 +244,8 @@ impl Builder<'_> {
             })
         };
         for method in &interface.methods {
-            if called(method) {
+            // In pidl a function may have no number (`noopnum`).
+            if called(method) || has(&method.attributes, "noopnum") {
                 continue;
             }
             let name = method.declarator.ident.name.as_str();

@@ -23,6 +23,7 @@ mod constants;
 mod exceptions;
 mod interfaces;
 mod methods;
+mod pidl;
 mod places;
 mod typedefs;
 mod types;
@@ -132,6 +133,8 @@ struct Builder<'a> {
     stays: Option<Rc<str>>,
     /// Everything but classes is defined.
     is_last: bool,
+    /// The files are in Samba's dialect.
+    is_pidl: bool,
     /// The kind of pointers without an attribute, except at the top of parameters.
     pointer_default: PointerKind,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
@@ -190,6 +193,7 @@ impl<'a> Builder<'a> {
             background: Vec::new(),
             stays: None,
             is_last: false,
+            is_pidl: false,
             pointer_default: PointerKind::Unique,
             inherited: 0,
             docs: 0,
@@ -198,6 +202,7 @@ impl<'a> Builder<'a> {
 
     /// The passes over the tree.
     fn all(&mut self, items: &'a [Item]) {
+        self.is_pidl = pidl::is_pidl(items);
         // Names first: a method may refer to an interface that comes later.
         self.announce(items);
         self.items(items);
@@ -224,6 +229,13 @@ impl<'a> Builder<'a> {
                 ItemKind::Typedef(..) if typedefs::travels_otherwise(&item.attributes) => {}
                 ItemKind::Typedef(spec, declarators) => {
                     let plain = declarators.iter().find(|d| d.pointers == 0 && d.dimensions.is_empty());
+                    if let (Some(why), Some(plain)) = (self.other_bytes(&item.attributes), plain) {
+                        let keyword =
+                            if matches!(spec.kind, TypeKind::Union(_)) { "union" } else { "struct" };
+                        let key =
+                            types::key(spec).unwrap_or_else(|| format!("{keyword} {}", plain.ident.name));
+                        self.formless.insert(key, Rc::from(why));
+                    }
                     if let (Some(key), Some(plain)) = (types::key(spec), plain) {
                         self.named.entry(key).or_insert_with(|| plain.ident.name.clone());
                     }
@@ -313,6 +325,10 @@ impl<'a> Builder<'a> {
     /// Defines an interface with what stands in it. Types inside an interface are visible everywhere, like those beside it.
     fn whole_interface(&mut self, item: &Item, interface: &ast::Interface) {
         self.items(&interface.items);
+        // In pidl such an interface only groups types, and may be called as one of them.
+        if self.is_pidl && interface.methods.is_empty() {
+            return;
+        }
         self.listeners(interface);
         self.interface(item, interface);
     }
@@ -353,7 +369,12 @@ impl<'a> Builder<'a> {
             typed.shape.clone()
         };
         let Some(value) = self.literal(value, &shape) else { return };
-        if !self.declare(&ident.name, ident.span) {
+        // Two files of Samba may have one constant.
+        let is_again = |value: &Value| match value {
+            Value::Integer(value) => self.constants.get(&ident.name) == Some(value),
+            _ => false,
+        };
+        if self.is_pidl && is_again(&value) || !self.declare(&ident.name, ident.span) {
             return;
         }
         match value {

@@ -94,6 +94,9 @@ impl Builder<'_> {
         if let Some(why) = declarator.stays {
             return self.stay(why);
         }
+        if let Some(why) = self.other_bytes(attributes) {
+            return self.stay(why);
+        }
         if self.texts > limits::TEXTS {
             // That was said where it was exceeded.
             return None;
@@ -110,6 +113,13 @@ impl Builder<'_> {
         {
             *own = Some(kind);
         }
+        if let Base::Value(typed) = &mut base
+            && matches!(typed.shape, Shape::U16)
+            && has(attributes, "charset")
+            && has(attributes, "string")
+        {
+            typed.shape = Shape::WideChar;
+        }
         let is_text = matches!(&base, Base::Value(typed) if text_of(&typed.shape).is_some());
         if has(attributes, "string")
             && is_text
@@ -121,7 +131,7 @@ impl Builder<'_> {
         let mut texts = 0;
         match &mut base {
             // Which interface it is travels beside it, so the declared one says nothing.
-            Base::Object(referent) if has(attributes, "iid_is") && known::is_root(&referent.name) => {
+            Base::Object(referent) if has(attributes, "iid_is") => {
                 *referent = Referent { name: Name::default(), id: Name::default() };
             }
             Base::Void if has(attributes, "iid_is") => {
@@ -164,7 +174,7 @@ impl Builder<'_> {
         let mut levels = Vec::new();
         for dimension in &declarator.dimensions {
             levels.push(level(match dimension {
-                Some(expr) => LevelKind::Fixed(self.size(expr)?),
+                Some(expr) => LevelKind::Fixed(self.dimension(expr)?),
                 None => LevelKind::Open,
             }));
         }
@@ -183,6 +193,17 @@ impl Builder<'_> {
             Ty::Void | Ty::Pointer(_) => Base::Void,
         };
         Some((base, levels))
+    }
+
+    /// The size of an array. In pidl a field beside it may say it, and then it travels without one.
+    fn dimension(&mut self, expr: &Expr) -> Option<u32> {
+        let mark = self.report.mark();
+        let size = self.size(expr);
+        if size.is_none() && self.is_pidl {
+            self.report.forget(mark);
+            return self.stay(format!("the size `{}` of an array is no constant", expr.text()));
+        }
+        size
     }
 
     /// Gives each level what the attributes say of it. `max_is` and the others stay as they are written,

@@ -108,6 +108,10 @@ impl Builder<'_> {
                 let depth = self.deeper(element.depth, spec.span)?;
                 Some(Ty::Value(Typed { shape: known::safe_array(element.shape), depth, open: false }))
             }
+            TypeKind::Bitmap(members) => self.bitmap(members, attributes),
+            TypeKind::Enum(members) if has(attributes, "enum8bit") && members.members.is_some() => {
+                self.bitmap(members, attributes)
+            }
             TypeKind::Enum(members) => self.enumeration(members, spec, wanted, attributes),
             TypeKind::Struct(record) => {
                 let key = key(spec).unwrap_or_else(|| format!("struct {wanted}"));
@@ -138,6 +142,9 @@ impl Builder<'_> {
             return Some(Ty::Object(shape::Referent { name, id }));
         }
         if let Some(ty) = known::ty(name) {
+            return Some(ty);
+        }
+        if let Some(ty) = self.of_pidl(name) {
             return Some(ty);
         }
         // Names of interfaces are found in any case, as type libraries find them.

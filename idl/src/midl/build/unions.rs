@@ -26,7 +26,12 @@ impl Builder<'_> {
         switch: Option<Shape>,
     ) -> Option<Ty> {
         if let Some(out) = self.without_form(key, wanted) {
+            let mark = self.report.mark();
             let _ = self.arms(wanted, arms, &Shape::I64, span);
+            // What nobody uses may be wrong in files that another compiler takes.
+            if self.is_pidl {
+                self.report.forget(mark);
+            }
             self.stays = None;
             return Some(out);
         }
@@ -98,7 +103,7 @@ impl Builder<'_> {
                 self.problem(arm.span, "an arm needs a `case`, or is the one `default`");
                 broken = true;
             }
-            let name = match &arm.member {
+            let mut name = match &arm.member {
                 Some(member) if member.declarator.ident.name.is_empty() => format!("u{index}"),
                 Some(member) => member.declarator.ident.name.clone(),
                 None if arm.default => "other".to_owned(),
@@ -106,6 +111,10 @@ impl Builder<'_> {
                     format!("case_{}", labels.first().copied().unwrap_or_default()).replace('-', "minus_")
                 }
             };
+            // The arms of one name have one type in pidl, or differ in what the caller sees.
+            if self.is_pidl && names_seen.contains(&name) {
+                name = format!("{name}_{index}");
+            }
             if !names_seen.insert(name.clone()) {
                 self.problem(arm.span, &format!("there are two arms `{name}`"));
                 broken = true;

@@ -170,6 +170,14 @@ impl Parser<'_> {
                 return self.fail(Problem::new(start, "this name has too many parts"));
             }
         }
+        // A function decides; what it is given does not matter.
+        if self.is(&Kind::Punct("(")) {
+            self.skip_parentheses()?;
+            name = self.report.text_of(start.to(self.last)).to_owned();
+            if name.len() > limits::SCOPED_NAME {
+                return self.fail(Problem::new(start, "this call of a function is too long"));
+            }
+        }
         Ok(Expr { kind: ExprKind::Name(name), span: start.to(self.last) })
     }
 

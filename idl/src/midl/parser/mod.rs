@@ -18,7 +18,7 @@ mod interfaces;
 mod pragmas;
 mod types;
 
-use super::ast::{Attribute, Declarator, Ident, Item, ItemKind};
+use super::ast::{Attribute, Declarator, Ident, Item, ItemKind, TypeKind};
 use crate::omg::lexer::{Directive, Kind, Mark, Token};
 use crate::omg::limits;
 use crate::omg::preprocess::Preprocessor;
@@ -150,7 +150,18 @@ impl Parser<'_> {
             Some("typedef") => {
                 self.advance();
                 attributes.extend(self.attributes()?);
-                ItemKind::Typedef(self.type_spec()?, self.list(Self::defined)?)
+                let is_bitmap = self.word() == Some("bitmap");
+                let (spec, declarators) = (self.type_spec()?, self.list(Self::defined)?);
+                let announced = match &spec.kind {
+                    TypeKind::Name(of) if is_bitmap => Some(of),
+                    TypeKind::Enum(of) if of.members.is_none() => of.tag.as_ref(),
+                    _ => None,
+                };
+                // `typedef bitmap X X;` and the same with `enum` announce what another file defines.
+                match (announced, declarators.as_slice()) {
+                    (Some(of), [only]) if of.name == only.ident.name => ItemKind::Library(Vec::new()),
+                    _ => ItemKind::Typedef(spec, declarators),
+                }
             }
             Some("const") => {
                 self.advance();

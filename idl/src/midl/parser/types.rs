@@ -70,6 +70,16 @@ impl Parser<'_> {
             }
             "struct" => TypeKind::Struct(Box::new(self.nested(Self::record)?)),
             "enum" => TypeKind::Enum(Box::new(self.enumeration()?)),
+            // A type may have this name; pidl has the word before a body or a name.
+            "bitmap" => {
+                let ident = Ident { name: word, span: start };
+                self.advance();
+                match self.bitmap()? {
+                    Members { tag: None, members: None } => TypeKind::Name(ident),
+                    Members { tag: Some(tag), members: None } => TypeKind::Name(tag),
+                    members => TypeKind::Bitmap(Box::new(members)),
+                }
+            }
             "union" => TypeKind::Union(Box::new(self.nested(Self::union)?)),
             "interface" | "dispinterface" | "coclass" => {
                 self.advance();
@@ -201,9 +211,16 @@ impl Parser<'_> {
         }
     }
 
-    /// An enumeration with its members, or the mention of one. A comma may stand behind the last member.
+    /// An enumeration with its members, or the mention of one.
     fn enumeration(&mut self) -> Parse<Members> {
         self.advance();
+        let members = self.bitmap()?;
+        self.some(members.tag.as_ref(), members.members.is_some())?;
+        Ok(members)
+    }
+
+    /// A name, and in braces names with values. A comma may stand behind the last one.
+    fn bitmap(&mut self) -> Parse<Members> {
         let tag = self.tag()?;
         let members = if self.is(&Kind::Punct("{")) {
             Some(self.braced(|p| {
@@ -222,7 +239,6 @@ impl Parser<'_> {
         } else {
             None
         };
-        self.some(tag.as_ref(), members.is_some())?;
         Ok(Members { tag, members })
     }
 
