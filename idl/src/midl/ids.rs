@@ -6,7 +6,6 @@
 //! programs could not talk.
 
 use everywire_model::Interface;
-use everywire_model::shape::Referent;
 use uuid::Uuid;
 
 /// Name space of the identities made for interfaces: UUIDv5 of `urn:everywire:interface` among URLs.
@@ -32,11 +31,6 @@ pub fn iid(interface: &Interface) -> Uuid {
         .chain(given)
         .find_map(|id| plain(id))
         .unwrap_or_else(|| Uuid::new_v5(&INTERFACES, interface.id.as_bytes()))
-}
-
-/// The IID of an interface that is only referred to.
-pub(super) fn iid_of_referent(referent: &Referent) -> Uuid {
-    plain(&referent.id).unwrap_or_else(|| Uuid::new_v5(&INTERFACES, referent.id.as_bytes()))
 }
 
 /// The IID of the interface through which an interface's own signals are delivered, where its contract names none:

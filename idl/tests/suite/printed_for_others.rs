@@ -294,3 +294,19 @@ fn names_that_messages_have_are_refused_where_a_language_has_no_such_names() {
     let why = kidl::print(&contract).unwrap_err().to_string();
     assert!(why.contains("`weigh-in` is no name of a C++ declaration"), "{why}");
 }
+
+/// Interfaces that are only referred to, and dispinterfaces between others.
+#[test]
+fn the_text_of_midl_is_printed_again_as_it_is() {
+    let text = "import \"oaidl.idl\"; interface IUnseen;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B216)] interface IMill : IUnknown { HRESULT Take([in] IUnseen *unseen); }
+        [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B217)] library Mills {
+            [uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B218)] dispinterface DMill { properties: methods: [id(1)] void Ring(); }
+            [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B219)] interface IAfter : IUnknown { HRESULT Go(); } }";
+    let print = |text: &str| {
+        let contract = midl::parse(text, "mill.midl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+        midl::print(&contract).unwrap()
+    };
+    let first = print(text);
+    assert_eq!(print(&first), first);
+}

@@ -11,12 +11,10 @@
 //! `kept` carries the attributes of aliases inwards to the level that they speak of. It is empty again when
 //! that level was said (`keep`), so no attribute is lost or said twice.
 
-use super::super::ids::iid_of_referent;
 use super::super::known;
 use super::{Printer, ident, is_known};
 use everywire_model::Shape;
 use everywire_model::shape::{Order, PointerKind, Referent, Sequence, Text, TextKind};
-use std::fmt::Write;
 
 /// Where something is declared. It changes on the way in: what is behind a pointer or in an array is an
 /// element.
@@ -394,8 +392,7 @@ impl Printer {
         }
     }
 
-    /// An interface that objects are referred by. One that the contract does not define is defined here without operations,
-    /// so that its identity is not lost.
+    /// An interface that objects are referred by. One that the contract does not define is noted.
     fn referent(&mut self, referent: &Referent) -> String {
         if referent.name.is_empty() {
             return "IUnknown".to_owned();
@@ -403,12 +400,7 @@ impl Printer {
         let name = referent.name.as_ref();
         let known = known::interface(name).is_some() || self.contract.contains(name);
         if !known && self.defined.insert(name.to_owned()) {
-            let uuid = iid_of_referent(referent);
-            let _ = write!(
-                self.pending,
-                "\n// No more is known of it here.\n[\n    object,\n    uuid({uuid})\n]\ninterface {} : IUnknown\n{{\n}};\n",
-                ident(name)
-            );
+            self.unknown.push((self.at, referent.clone()));
         }
         ident(name)
     }

@@ -18,11 +18,12 @@ mod types;
 
 use super::ids::LIBRARIES;
 use super::known;
+use crate::empty::empty;
 use crate::unique::{Unique, legal};
 use crate::unprintable::Unprintable;
 use everywire_model::contract::Constant;
-use everywire_model::shape::{Enum, TextKind};
-use everywire_model::{Contract, Definition, Interface, InterfaceKind, Shape, Value};
+use everywire_model::shape::{Enum, Name, Referent, TextKind};
+use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Shape, Value};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use uuid::Uuid;
@@ -40,6 +41,15 @@ use uuid::Uuid;
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     let contract = &*crate::raised::apart(contract);
     let contract = &*crate::order::sorted(contract, str::to_owned);
+    match printed(contract)? {
+        (text, unknown) if unknown.is_empty() => Ok(text),
+        // They are part of the contract that is read from the text, and so of what is printed.
+        (_, unknown) => printed(&with(contract, unknown)).map(|(text, _)| text),
+    }
+}
+
+/// The text, and the interfaces that a contract refers to and does not define: each with the number of the definition that needs it.
+fn printed(contract: &Contract) -> Result<(String, Vec<(usize, Referent)>), Unprintable> {
     let mut printer = Printer {
         contract: contract.definitions.iter().filter_map(name_of).collect(),
         defined: HashSet::new(),
@@ -50,13 +60,30 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
         names: Unique::default(),
         members: HashMap::new(),
         place: String::new(),
+        at: 0,
+        unknown: Vec::new(),
         trouble: None,
     };
     let text = printer.contract(contract);
     match printer.trouble {
         Some((place, reason)) => Err(Unprintable { language: "MIDL", place, reason }),
-        None => Ok(text),
+        None => Ok((text, printer.unknown)),
     }
+}
+
+/// The contract with interfaces without operations before what refers to them, so that their identities are not lost.
+fn with(contract: &Contract, unknown: Vec<(usize, Referent)>) -> Contract {
+    let mut unknown = unknown.into_iter().peekable();
+    let mut definitions = Vec::with_capacity(contract.definitions.len() + unknown.len());
+    for (number, definition) in contract.definitions.iter().enumerate() {
+        while let Some((_, referent)) = unknown.next_if(|(at, _)| *at <= number) {
+            let doc = Name::from("No more is known of it here.");
+            let interface = Interface { doc, ..empty(referent.name, referent.id) };
+            definitions.push(Definition::Interface(Hold::new(interface)));
+        }
+        definitions.push(definition.clone());
+    }
+    Contract { definitions }
 }
 
 struct Printer {
@@ -79,6 +106,10 @@ struct Printer {
     members: HashMap<(String, String), String>,
     /// What is being written, for messages.
     place: String,
+    /// The number of the definition that is being written.
+    at: usize,
+    /// Interfaces that are referred to and not defined.
+    unknown: Vec<(usize, Referent)>,
     /// The first thing that cannot be said: where, and why.
     trouble: Option<(String, String)>,
 }
@@ -98,19 +129,24 @@ impl Printer {
         // Announcements matter only among several interfaces.
         let served = |interface: &&Interface| interface.kind != InterfaceKind::Class;
         let interfaces: Vec<&Interface> = contract.interfaces().map(|held| &**held).collect();
-        let ahead: Vec<&&Interface> = interfaces.iter().filter(|i| served(i)).collect();
+        let ahead: Vec<&Interface> = interfaces.into_iter().filter(served).collect();
         if ahead.len() > 1 {
             out.push('\n');
-            for interface in ahead {
-                let word =
-                    if interface.kind == InterfaceKind::Dispatch { "dispinterface" } else { "interface" };
-                let _ = writeln!(out, "{word} {};", ident(&interface.name));
+            // Dispinterfaces stand in the library, which comes last.
+            let (dispatch, plain): (Vec<&Interface>, Vec<&Interface>) =
+                ahead.into_iter().partition(|interface| interface.kind == InterfaceKind::Dispatch);
+            for interface in plain {
+                let _ = writeln!(out, "interface {};", ident(&interface.name));
+            }
+            for interface in dispatch {
+                let _ = writeln!(out, "dispinterface {};", ident(&interface.name));
             }
         }
         // Classes come last: what they name must stand before them.
         let (mut library, mut classes) = (String::new(), String::new());
         let mut first = None;
-        for definition in &contract.definitions {
+        for (number, definition) in contract.definitions.iter().enumerate() {
+            self.at = number;
             let mut text = String::new();
             match definition {
                 Definition::Type(shape) => self.named_type(shape, &mut text),
