@@ -13,8 +13,9 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Contracts that are kept. A program that has read more than that, all of them different, reads the next ones without the table.
-const CONTRACTS: usize = 1 << 12;
+/// Contracts that are kept, which may be large. A program that has read more than that, all of them different, reads the next ones without
+/// the table.
+const CONTRACTS: usize = 1 << 8;
 
 /// Tells texts apart, by keys that nobody outside the process knows. With random keys a stranger cannot make two texts with one hash; two
 /// of them make 128 bits.

@@ -313,7 +313,7 @@ impl Printer<'_> {
     }
 }
 
-/// The format of repository ids that are names of D-Bus. [`crate::dbus_xml::names`] knows it.
+/// The format of repository ids that are names of D-Bus. The names of D-Bus are made with it in mind.
 const DBUS_ID: &str = "DBUS:";
 
 /// Scoped name and id of a definition.

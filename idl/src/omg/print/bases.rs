@@ -1,6 +1,6 @@
 //! Which bases an interface has in OMG IDL, and which of its operations it inherits from them.
 
-use super::names::ident;
+use crate::unique::legal;
 use everywire_model::shape::Name;
 use everywire_model::{Hold, Interface, InterfaceKind};
 use std::collections::{HashMap, HashSet};
@@ -37,7 +37,7 @@ fn said_in(interface: &Interface) -> impl Iterator<Item = String> {
     let own = interface.operations.iter().enumerate().skip(interface.inherited);
     own.map(|(number, operation)| {
         let name = interface.attribute_of(number).map_or(&operation.label, |(attribute, _)| &attribute.name);
-        ident(name).to_ascii_lowercase()
+        legal(name.trim_start_matches('_')).to_ascii_lowercase()
     })
 }
 
