@@ -10,7 +10,7 @@
 //! messages never pass here; `ior` reads those.
 
 use crate::cdr::{Get, encapsulation};
-use crate::limits::REFERENCE_TEXT;
+use crate::limits::{PLACE_TEXT, REFERENCE_TEXT};
 use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
@@ -99,7 +99,7 @@ pub(crate) fn friendly(text: &str) -> Result<Address, Failure> {
 /// is 1.0.
 fn parse_friendly(text: &str) -> Result<Reference, Failure> {
     let address = friendly(text)?;
-    check_port(&address.endpoint)?;
+    check_place(&address.endpoint)?;
     Ok(one_profile((1, 2), vec![address.endpoint], address.key))
 }
 
@@ -169,7 +169,7 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
         };
         lowest = lowest.min(version);
         let endpoint = Address::parse(&format!("iiop://{address}/"), Some(CORBALOC_PORT))?.endpoint;
-        check_port(&endpoint)?;
+        check_place(&endpoint)?;
         endpoints.push(match protocol {
             "ssliop" => Endpoint::layered(TLS, options.clone(), endpoint),
             _ => endpoint,
@@ -188,8 +188,13 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
 }
 
 /// Refuses port 0 for an address that is connected to. In a profile port 0 says that there is no TCP (see
-/// `ior::put_profile`), so nothing can be there.
-fn check_port(endpoint: &Endpoint) -> Result<(), Failure> {
+/// `ior::put_profile`), so nothing can be there. Refuses names that are longer than `PLACE_TEXT`, since no reader of
+/// the reference would make an endpoint of them.
+fn check_place(endpoint: &Endpoint) -> Result<(), Failure> {
+    let len = components::text_of(endpoint).len();
+    if len > PLACE_TEXT {
+        return Err(Failure::over_limit(Initiator::User, "bytes of a host or a path", len, PLACE_TEXT));
+    }
     match endpoint.stream() {
         Endpoint::Tcp { port: 0, .. } => {
             Err(wrong("port 0 is for listening: no object can be reached there"))

@@ -141,7 +141,7 @@ fn short(endpoint: &Endpoint) -> bool {
 }
 
 /// The name or path in an endpoint; of one with a layer, that below.
-fn text_of(endpoint: &Endpoint) -> &str {
+pub(crate) fn text_of(endpoint: &Endpoint) -> &str {
     match endpoint.stream() {
         Endpoint::Tcp { host: text, .. } | Endpoint::Unix { path: text } | Endpoint::Shm { path: text } => {
             text

@@ -161,6 +161,15 @@ fn wrong_references_say_what_is_wrong() {
         assert!(failure.message().contains(word), "{written}: {failure}");
     }
     assert_eq!(GIOP.parse(&format!("IOR:{}", "0".repeat(1 << 20))).unwrap_err().kind(), Kind::LimitExceeded);
+    // Whoever read the reference would have no address of it.
+    for way in ["corbaloc::{}:9/k", "corbaloc:ssliop:{}:9/k", "iiop://{}:9/k", "iiop+unix:///{}#k"] {
+        let failure = GIOP.parse(&way.replace("{}", &"h".repeat(256))).unwrap_err();
+        assert_eq!(failure.kind(), Kind::LimitExceeded, "{way}: {failure}");
+    }
+    assert_eq!(
+        GIOP.parse(&format!("corbaloc::{}:9/k", "h".repeat(255))).unwrap().profiles[0].endpoints.len(),
+        1
+    );
 }
 
 #[test]
