@@ -373,6 +373,93 @@ def opc():
         write("opc_session", octets)
 
 
-for make in (giop, dbus, dcop, dcom, wcf_http, wcf, runtime, security, opc):
+def captures():
+    """Captures of others as they are, and their segments as `capture` makes files of them."""
+    for path in sorted([*ROOT.glob("wires/*/tests/**/*.pcap*"), *ROOT.glob("cli/tests/**/*.pcap*")]):
+        data = path.read_bytes()
+        if len(data) < LONGEST:
+            write("capture", b"\0" + data)
+        if data[:4] != b"\x0a\x0d\x0d\x0a":
+            continue
+        out = bytearray(b"\1")
+        for number, (_, parts) in enumerate(streams(path)[:2]):
+            for client, payload in parts[:8]:
+                for at in range(0, len(payload), 1020):
+                    piece = payload[at:at + 1020]
+                    padded = piece + bytes(-len(piece) % 4)
+                    out += bytes([(0 if client else 1) | number << 1, len(padded) // 4]) + padded
+        write("capture", out)
+    monitor = (ROOT / "wires/dbus/tests/data/dbus-monitor.pcap").read_bytes()
+    order = "<" if monitor[:4] == b"\xd4\xc3\xb2\xa1" else ">"
+    out, at = bytearray(b"\3"), 24
+    while at + 16 <= len(monitor):
+        size = struct.unpack(order + "I", monitor[at + 8:at + 12])[0]
+        message = monitor[at + 16:at + 16 + size]
+        if size < 510:
+            padded = message + bytes(size % 2)
+            out += bytes([len(padded) // 2]) + padded
+        at += 16 + size
+    write("capture", out)
+
+
+class Cdr:
+    """Values of GIOP in little-endian order, as far as `broker_calls` needs them."""
+
+    def __init__(self):
+        self.octets = bytearray()
+
+    def put(self, form, *values):
+        for value in values:
+            size = struct.calcsize(form)
+            self.octets += bytes(-len(self.octets) % size) + struct.pack("<" + form, value)
+        return self
+
+    def text(self, text):
+        data = text.encode() + b"\0"
+        self.put("I", len(data)).octets += data
+        return self
+
+    def basics(self):
+        self.put("B", 1, 7).put("h", -3).put("I", 9).put("q", -1 << 40).put("f", 1.5).text("caf\u00e9")
+        wide = "w\u00efde".encode("utf-16-be")
+        self.put("I", len(wide)).octets += wide
+        return self.put("I", 2)
+
+    def point(self, number):
+        return self.put("i", number).put("d", number / 2)
+
+
+def broker():
+    """One good argument of each operation, for each target."""
+    deep = Cdr().put("I", 2)
+    for _ in range(2):
+        deep.put("I", 2).point(1).point(-2).put("I", 2).text("one").text("").basics()
+    tree = Cdr().text("root").put("I", 2).text("leaf").put("I", 0).text("branch").put("I", 1).text("end").put("I", 0)
+    arguments = {
+        0: [Cdr().basics()],
+        1: [Cdr().put("I", 5).put("B", 1, 2, 3, 4, 5), Cdr().put("I", 0)],
+        2: [deep],
+        3: [Cdr().put("i", 2).put("d", 0.5), Cdr().put("i", 3, 1).text("x"), Cdr().put("i", 9).put("B", 1)],
+        4: [Cdr().put("i", *range(6))],
+        5: [tree],
+        # Type codes of a long, a string, a sequence of shorts, and of nothing.
+        6: [Cdr().put("I", 3).put("i", 5), Cdr().put("I", 18, 0).text("any"), Cdr().put("I", 19, 12, 1, 2, 0, 2).put("h", 1, 2), Cdr().put("I", 0)],
+        # A null reference, and one to somewhere.
+        7: [Cdr().text("").put("I", 0)],
+        8: [Cdr().put("i", 41)],
+    }
+    profile = Cdr().put("B", 1, 1, 2, 0).text("127.0.0.1").put("H", 9).put("I", 3)
+    profile.octets += b"key"
+    profile.put("I", 0)
+    reference = Cdr().text("IDL:fuzz/Bridge:1.0").put("I", 1, 0, len(profile.octets))
+    reference.octets += profile.octets
+    arguments[7].append(reference)
+    for operation, values in arguments.items():
+        for value in values:
+            for target in range(5):
+                write("broker_calls", bytes([target, operation]) + value.octets)
+
+
+for make in (giop, dbus, dcop, dcom, wcf_http, wcf, runtime, security, opc, captures, broker):
     make()
 print(f"{made} inputs from recorded conversations")

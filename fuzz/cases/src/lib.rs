@@ -13,7 +13,7 @@
 macro_rules! with_targets {
     ($then:ident) => {
         $then! {
-            activation cdr dbus_session dbus_values dbus_xml dcerpc_session dcop_server dcop_session dcop_values
+            activation broker_calls capture cdr dbus_session dbus_values dbus_xml dcerpc_session dcop_server dcop_session dcop_values
             explain giop_session iceauthority idl kidl midl nbfx ndr objref opc_session orpc_derby orpc_opcda orpc_pantry
             orpc_plant references runtime_connections sasl security soap_envelope wcf_compressed wcf_framing wcf_http wcf_members
             wcf_mtom wcf_objects wine_session wsdl xml_text
@@ -22,6 +22,8 @@ macro_rules! with_targets {
 }
 
 mod activation;
+mod broker_calls;
+mod capture;
 mod cdr;
 mod dbus_session;
 mod dbus_values;
