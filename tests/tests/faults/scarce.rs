@@ -7,7 +7,7 @@
 
 use super::course::Course;
 use super::{DEADLINE, Told, call_quietly, seconds, summary, wrong};
-use crate::common::foreign::until;
+use crate::common::foreign::{PATIENCE, until};
 use crate::common::house::{self, FULL, INTERFACE, Log, Process, Settings};
 use crate::common::scratch;
 use everywire::{Failure, Node};
@@ -41,7 +41,13 @@ fn courses(what: &str) -> [Course; 5] {
     ]
 }
 
+/// A client whose calls end by an event, however busy the machine is.
 fn node() -> Node {
+    Node::builder().deadline(Some(PATIENCE)).build().into()
+}
+
+/// A client that cannot be served, and waits for its deadline.
+fn hasty() -> Node {
     Node::builder().deadline(Some(DEADLINE)).build().into()
 }
 
@@ -106,7 +112,7 @@ fn a_server_without_descriptors_loses_and_doubles_nothing() {
             assert!(server.starve() > 0, "{}: there was nothing to take", course.name);
             calls(&old, &address, &numbers, CALLS, &mut told);
             assert_eq!(told.acknowledged.len(), before + CALLS, "{}: {:?}", course.name, told.failed);
-            calls(&node(), &address, &numbers, 1, &mut told);
+            calls(&hasty(), &address, &numbers, 1, &mut told);
             server.feed();
             calls(&old, &address, &numbers, CALLS, &mut told);
             told.acknowledged.push(call_quietly(&address, &numbers));
