@@ -91,6 +91,7 @@ mod tests {
 
     /// Comparing each with each, this takes as long as a hostile description likes.
     #[test]
+    #[cfg_attr(miri, ignore = "Miri takes hours for so many types")]
     fn a_large_family_costs_its_size() {
         let types: Vec<Struct> = (0..50_000_u32)
             .map(|i| {
