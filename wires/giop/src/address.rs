@@ -141,7 +141,7 @@ fn parse_hex(hex: &str) -> Result<Reference, Failure> {
 /// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`. All addresses become endpoints of one profile,
 /// so the lowest version among them is used for all: a request must not have a higher version than any server
 /// behind them reads. An address with `ssliop:` becomes an endpoint with TLS, and only then does a `?` in the
-/// key begin options of TLS.
+/// key begin options of TLS. Its server reads 1.1 at least.
 fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
     // Elsewhere a key may have a `?`.
@@ -175,7 +175,9 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
             _ => endpoint,
         });
     }
-    Ok(one_profile(lowest, endpoints, key.into()))
+    // A profile of 1.0 has no component that could tell of TLS, so whoever got it would connect in the clear, or not at all.
+    let version = if secured { lowest.max((1, 1)) } else { lowest };
+    Ok(one_profile(version, endpoints, key.into()))
 }
 
 /// Reads `1.0`, `1.1` or `1.2`. Higher minor versions are taken, since a server of 1.3 has to read 1.2;

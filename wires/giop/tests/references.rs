@@ -5,6 +5,7 @@
 use crate::support::*;
 use everywire_giop::codesets::Dialect;
 use everywire_giop::{GIOP, components};
+use everywire_model::layered::TLS;
 use everywire_model::*;
 
 /// Made by omniORB's `genior IDL:x:1.0 127.0.0.1 1234 key`.
@@ -117,6 +118,23 @@ fn corbaloc_in_its_forms() {
         let profile = &reference.profiles[0];
         assert_eq!((profile.version, &profile.endpoints, &*profile.key), (version, &ends, key), "{written}");
         assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap().profiles[0].endpoints, ends, "{written}");
+    }
+}
+
+/// IIOP 1.0 has no components, and SSLIOP is one.
+#[test]
+fn tls_of_a_corbaloc_is_not_lost_by_its_version() {
+    let secured = |port| Endpoint::layered(TLS, LayerOptions::default(), tcp("h", port));
+    for (written, version, ends) in [
+        ("corbaloc:ssliop:1.0@h:2/k", (1, 1), vec![secured(2)]),
+        ("corbaloc:ssliop:h:2/k", (1, 2), vec![secured(2)]),
+        ("corbaloc::h:1,ssliop:h:2/k", (1, 1), vec![tcp("h", 1), secured(2)]),
+    ] {
+        let reference = GIOP.parse(written).unwrap();
+        let passed_on = GIOP.parse(&GIOP.print(&reference)).unwrap();
+        for profile in [&reference.profiles[0], &passed_on.profiles[0]] {
+            assert_eq!((profile.version, &profile.endpoints), (version, &ends), "{written}");
+        }
     }
 }
 
