@@ -10,7 +10,7 @@
 //! messages never pass here; `ior` reads those.
 
 use crate::cdr::{Get, encapsulation};
-use crate::limits::{PLACE_TEXT, REFERENCE_TEXT};
+use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS, REFERENCE_TEXT};
 use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
@@ -154,6 +154,10 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     };
     let mut endpoints = Vec::new();
     let mut lowest = (1, 2);
+    let many = addresses.split(',').count();
+    if many > PROFILE_ENDPOINTS {
+        return Err(Failure::over_limit(Initiator::User, "addresses of a corbaloc", many, PROFILE_ENDPOINTS));
+    }
     for address in addresses.split(',') {
         let (protocol, address) =
             address.split_once(':').ok_or_else(|| wrong("an address of a corbaloc has no `:`"))?;

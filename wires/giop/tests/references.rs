@@ -179,6 +179,9 @@ fn wrong_references_say_what_is_wrong() {
         assert!(failure.message().contains(word), "{written}: {failure}");
     }
     assert_eq!(GIOP.parse(&format!("IOR:{}", "0".repeat(1 << 20))).unwrap_err().kind(), Kind::LimitExceeded);
+    let many = |count| GIOP.parse(&format!("corbaloc:{}/k", vec![":h:1"; count].join(",")));
+    assert_eq!(many(33).unwrap_err().kind(), Kind::LimitExceeded);
+    assert_eq!(many(32).unwrap().profiles[0].endpoints.len(), 32);
     // Whoever read the reference would have no address of it.
     for way in ["corbaloc::{}:9/k", "corbaloc:ssliop:{}:9/k", "iiop://{}:9/k", "iiop+unix:///{}#k"] {
         let failure = GIOP.parse(&way.replace("{}", &"h".repeat(256))).unwrap_err();
