@@ -70,6 +70,7 @@ impl GiopSession {
         let failure = failure.clone().with_completed(Completed::Maybe);
         self.fail_all(&failure);
         self.serving.clear();
+        self.withdrawn = 0;
         self.broken();
     }
 }

@@ -304,6 +304,7 @@ impl GiopSession {
         if let Some(serving) = self.serving.iter_mut().find(|serving| serving.id == id && !serving.cancelled)
         {
             serving.cancelled = true;
+            self.withdrawn += 1;
             let serial = serving.serial;
             self.events.push_back(Event::Cancelled(CallId(serial)));
         }

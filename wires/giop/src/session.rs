@@ -60,6 +60,8 @@ pub(crate) struct GiopSession {
     pub(crate) next_id: u32,
     /// Calls taken and not answered; their serials ascend.
     pub(crate) serving: Vec<Serving>,
+    /// How many of them are withdrawn.
+    pub(crate) withdrawn: usize,
     /// The number of the next call that comes. It is this side's own, since a peer may use its request ids
     /// again.
     pub(crate) next_serial: u64,
@@ -338,7 +340,11 @@ impl Session for GiopSession {
             return Ok(());
         };
         let serving = self.serving.remove(index);
-        if serving.cancelled || self.state != State::Open {
+        if serving.cancelled {
+            self.withdrawn -= 1;
+            return Ok(());
+        }
+        if self.state != State::Open {
             return Ok(());
         }
         match serving.asks {
@@ -384,7 +390,7 @@ impl Session for GiopSession {
     }
 
     fn outstanding(&self) -> usize {
-        self.waiting.len() + self.serving.iter().filter(|serving| !serving.cancelled).count()
+        self.waiting.len() + self.serving.len() - self.withdrawn
     }
 }
 

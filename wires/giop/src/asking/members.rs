@@ -52,10 +52,16 @@ struct Draft {
 impl Draft {
     /// Adds what a base has. An operation that another base brought before keeps its number, and so an
     /// attribute whose getter was there before is not added a second time.
-    fn inherit(&mut self, base: &Interface) {
+    ///
+    /// # Errors
+    /// The interfaces of the contract inherit too much.
+    fn inherit(&mut self, base: &Interface, types: &mut Types) -> Result<(), Failure> {
         let known = self.operations.len();
-        let places: Vec<usize> =
-            base.operations.iter().map(|operation| self.push(operation.clone())).collect();
+        let mut places = Vec::with_capacity(base.operations.len());
+        for operation in base.operations.iter() {
+            types.inherits(operation)?;
+            places.push(self.push(operation.clone()));
+        }
         for attribute in base.attributes.iter() {
             // `known` is the number of operations before this base: a getter below it came with another base.
             let Some(getter) = places.get(attribute.getter).copied().filter(|place| *place >= known) else {
@@ -64,6 +70,7 @@ impl Draft {
             let setter = attribute.setter.and_then(|setter| places.get(setter).copied());
             self.attributes.push(Attribute { getter, setter, ..attribute.clone() });
         }
+        Ok(())
     }
 
     /// The number of an operation, which is added unless one of that name is there.
@@ -88,9 +95,18 @@ impl Told<'_> {
     /// Makes the interface. Consumes what was told. The accessors of an attribute `x` are the operations
     /// `_get_x` and `_set_x`, as they travel (CORBA 3.3 part 2, section 9.4.2.1); their labels are the names
     /// that users see.
-    pub(super) fn interface(self, types: &mut Types, questions: &mut Questions) -> Interface {
+    ///
+    /// # Errors
+    /// The interfaces of the contract inherit too much.
+    pub(super) fn interface(
+        self,
+        types: &mut Types,
+        questions: &mut Questions,
+    ) -> Result<Interface, Failure> {
         let mut draft = Draft::default();
-        self.bases.iter().for_each(|base| draft.inherit(base));
+        for base in &self.bases {
+            draft.inherit(base, types)?;
+        }
         let inherited = draft.operations.len();
         for told in &self.told.operations {
             if draft.numbers.contains_key(told.name.as_str()) {
@@ -138,7 +154,7 @@ impl Told<'_> {
             let name = Name::from(told.name.clone());
             draft.attributes.push(Attribute { name, shape, getter, setter, notify: Notify::Value });
         }
-        Interface {
+        Ok(Interface {
             name: self.name.into(),
             id: self.told.id.clone().into(),
             bases: self.bases.into(),
@@ -147,7 +163,7 @@ impl Told<'_> {
             attributes: draft.attributes.into(),
             notes: Cow::Owned(draft.left_out),
             ..Interface::default()
-        }
+        })
     }
 }
 

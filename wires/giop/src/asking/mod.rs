@@ -7,10 +7,11 @@
 //! which counts them.
 //!
 //! Another side's repository is asked, so everything is bounded: interfaces (`INTERFACES`), inheritance
-//! (`DEPTH`), questions and time (`questions`), types in its answers (`types`), beyond what every message is
+//! (`DEPTH`), questions and time (`questions`), types in its answers (`types`) and what they keep for ever (`cells`), beyond what every message is
 //! bounded by. An interface that is told to be its own base is an error. Operations with types whose values
 //! this side cannot hold are left out, and said to be.
 
+mod cells;
 mod constants;
 mod members;
 mod questions;
@@ -23,7 +24,8 @@ use crate::contracts::{INTERFACE, IS_A};
 use everywire_model::shape::Name;
 use everywire_model::wire::Discovery;
 use everywire_model::{
-    Contract, Definition, Failure, Hold, Initiator, Interface, Kind, Object, Operation, Reference, Stub,
+    Contract, Definition, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Operation, Reference,
+    Stub,
 };
 use questions::Questions;
 use std::collections::{HashMap, HashSet};
@@ -55,7 +57,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
         made: HashMap::new(),
         order: Vec::new(),
         scopes: Vec::new(),
-        types: Types::default(),
+        types: Types::told_at(host(object)),
     };
     let first = asking
         .interface(&described, DEPTH)
@@ -74,6 +76,16 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     definitions.extend(constants.into_iter().map(Definition::Constant));
     definitions.extend(own.into_iter().chain(rest).map(Definition::Interface));
     Ok(Discovery { contract: Contract { definitions }, own: count, children: Vec::new() })
+}
+
+/// The host, or the place on this one, where an object is reached first.
+fn host(object: &Object) -> String {
+    let first = object.reference().profiles.iter().flat_map(|profile| &profile.endpoints).next();
+    match first.map(Endpoint::stream) {
+        Some(Endpoint::Tcp { host, .. }) => host.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
 }
 
 /// Whether a failure is that of a server without an interface repository: what ORBs answer which do not know
@@ -138,7 +150,7 @@ impl Asking {
         let extended = self.extended(described, &told)?;
         let told_of = members::Told { told: &told, extended: extended.as_ref(), name, bases };
         self.scopes.push(described.clone());
-        let interface = Hold::new(told_of.interface(&mut self.types, &mut self.questions));
+        let interface = Hold::new(told_of.interface(&mut self.types, &mut self.questions)?);
         self.made.insert(told.id, Some(interface.clone()));
         self.order.push(interface.clone());
         Ok(interface)

@@ -111,3 +111,23 @@ fn same_place(one: &Endpoint, other: &Endpoint) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+impl Questions {
+    /// Questions that nobody answers.
+    pub(super) fn nobody() -> Self {
+        use everywire_model::object::Local;
+        struct Nowhere;
+        impl Resolver for Nowhere {
+            fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
+                Err(Failure::new(Kind::Unreachable, Initiator::Here, "nobody is there"))
+            }
+
+            fn local(&self, _: &Reference, _: &str) -> Option<Local> {
+                None
+            }
+        }
+        let resolver = Arc::new(Nowhere);
+        Self { resolver, known: Vec::new(), asked: 0, until: None, first: None, repository: None }
+    }
+}

@@ -9,46 +9,39 @@
 //! States: a type is known by its kind and id. It is *open* while its parts are made, then *made*, and never
 //! changes after. A part that names an open type gets a cell (`Hold::Later`), which is filled when the type
 //! is complete. If making such a type fails after its cell was given out, the whole contract is `broken`,
-//! since somebody may hold a cell that nothing fills. Cells live as long as the process, so each is made once:
-//! whoever asks for the same type codes in the same order again gets the same cells. They keep the scoped names of the
-//! first time.
+//! since somebody may hold a cell that nothing fills.
 //!
 //! Bounds: levels (`DEPTH`) and parts (`NODES`) of all types together, since a type code of a few octets can
-//! stand for a large type and a repository may send many of them; cells of one contract (`CELLS_OF_ONE`), so that no
-//! repository uses up those of all contracts (`CELLS`) at once.
+//! stand for a large type and a repository may send many of them; the octets that all of that takes here (`OCTETS`), since
+//! each use of a name is a copy of it; and those of `cells`.
 
+use super::cells::Account;
 use super::questions::Questions;
 use crate::typecodes;
 use everywire_model::describe::{
-    Alias, Arm, Array, Enum, Field, Hold, Name, Referent, Sequence, Shape, Struct, Union,
+    Alias, Arm, Array, Enum, Field, Hold, Name, Operation, Referent, Sequence, Shape, Struct, Union,
 };
 use everywire_model::{Definition, Failure, Initiator, Kind, TypeCode};
 use std::any::Any;
-use std::collections::hash_map::{Entry, RandomState};
+use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, OnceLock};
 
 /// Deepest nesting of types: that of type codes, and of what a type that contains itself adds.
 const DEPTH: usize = 64;
 /// Most types and parts of types of one contract.
 const NODES: usize = 100_000;
-/// Most types that contain themselves, of all contracts that a process asks for.
-const CELLS: usize = 1 << 16;
-/// Most of them of one contract.
-const CELLS_OF_ONE: usize = 1024;
+/// Most octets that the types of one contract take here, and as many that its inherited operations do: 64 MiB.
+const OCTETS: usize = 64 << 20;
+/// What a part of a type is taken to cost beside its name: about what it takes.
+const PART: usize = 128;
 
 /// Tells type codes apart, by keys that nobody outside of the process knows: nobody can make two with one pair of hashes.
 static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
 
 /// What a type is known by within one contract: the noun of its kind, and its id.
-type Key = (&'static str, String);
-
-/// A cell is known by the hashes of the type codes up to the one that it came in, and its type.
-type Cells = HashMap<([u64; 2], Key), Box<dyn Any + Send>>;
-
-/// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
-static CELLS_MADE: LazyLock<Mutex<Cells>> = LazyLock::new(Mutex::default);
+pub(super) type Key = (&'static str, String);
 
 /// The types of one contract. Filled while interfaces are made; `into_definitions` ends it.
 #[derive(Default)]
@@ -65,8 +58,10 @@ pub(super) struct Types {
     read: [u64; 2],
     /// The same at the type code that is read; nothing for types of constants, whose octets are not kept. They come last.
     code: Option<[u64; 2]>,
-    /// Cells that were asked for, for the bound.
-    cells: usize,
+    /// What types take here, and what of it cells keep.
+    account: Account,
+    /// Octets that inherited operations take.
+    inherited: usize,
     /// Exceptions by their ids. They are apart from `made`, because an exception is no type of a value.
     exceptions: HashMap<String, Hold<Struct>>,
     /// All of them in the order in which they were completed, so each comes after what it is made of.
@@ -78,6 +73,11 @@ pub(super) struct Types {
 }
 
 impl Types {
+    /// The types of a contract that somebody at this host tells.
+    pub(super) fn told_at(host: String) -> Self {
+        Self { account: Account::of(host), ..Self::default() }
+    }
+
     /// All named types and exceptions, each after those that it is made of.
     ///
     /// # Errors
@@ -105,6 +105,7 @@ impl Types {
     pub(super) fn name(&mut self, id: &str, bare: &str, questions: &mut Questions) -> Name {
         let bare = bare.rsplit("::").next().unwrap_or(bare);
         if let Some(known) = self.names.get(id) {
+            self.account.told += known.len();
             return Name::from(known.clone());
         }
         let scoped = match self.by_id(id, bare) {
@@ -112,6 +113,7 @@ impl Types {
             None if id.is_empty() => bare.to_owned(),
             None => questions.name_of(id).unwrap_or_else(|| bare.to_owned()),
         };
+        self.account.told += id.len() + scoped.len();
         self.names.insert(id.to_owned(), scoped.clone());
         Name::from(scoped)
     }
@@ -134,6 +136,7 @@ impl Types {
     fn begin(&mut self, code: &TypeCode) {
         self.code = None;
         let encoded = code.encoded();
+        self.account.told += encoded.len();
         if !encoded.is_empty() {
             for (hash, key) in self.read.iter_mut().zip(KEYS.iter()) {
                 *hash = key.hash_one((*hash, encoded));
@@ -178,6 +181,17 @@ impl Types {
         Ok(made)
     }
 
+    /// An interface inherits an operation, which is a copy of it.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(super) fn inherits(&mut self, operation: &Operation) -> Result<(), Failure> {
+        let part = |name: &Name| PART + name.len();
+        let parameters = operation.parameters.iter().map(|parameter| part(&parameter.field.name));
+        self.inherited += part(&operation.name) + part(&operation.label) + parameters.sum::<usize>();
+        bounded(self.inherited)
+    }
+
     /// The same fields with types as this contract has them.
     fn fields(
         &mut self,
@@ -186,6 +200,7 @@ impl Types {
         questions: &mut Questions,
     ) -> Result<Vec<Field>, Failure> {
         let made = fields.iter().map(|field| {
+            self.account.told += field.name.len();
             let shape = self.shape(&field.shape, depth, questions)?;
             Ok(Field { name: field.name.clone(), shape })
         });
@@ -205,6 +220,8 @@ impl Types {
         if self.nodes > NODES {
             return Err(Failure::over_limit(Initiator::Peer, "types of one contract", self.nodes, NODES));
         }
+        self.account.told += PART;
+        bounded(self.account.told)?;
         Ok(match shape {
             Shape::Struct(held) => self.once(("struct", held.id.to_string()), |types| {
                 let fields = types.fields(&held.fields, depth, questions)?.into();
@@ -215,6 +232,7 @@ impl Types {
                 let discriminator = types.shape(&held.discriminator, depth, questions)?;
                 let mut arms = Vec::with_capacity(held.arms.len());
                 for arm in held.arms.iter() {
+                    types.account.told += arm.field.name.len() + size_of_val(&*arm.labels);
                     let shape = types.shape(&arm.field.shape, depth, questions)?;
                     let field = Field { name: arm.field.name.clone(), shape };
                     arms.push(Arm { labels: arm.labels.clone(), default: arm.default, field });
@@ -223,6 +241,7 @@ impl Types {
                 Ok(Union { name, id: held.id.clone(), discriminator, arms: arms.into() })
             })?,
             Shape::Enum(held) => self.once(("enum", held.id.to_string()), |types| {
+                types.account.told += held.members.iter().map(|(name, _)| PART + name.len()).sum::<usize>();
                 let name = types.name(&held.id, &held.name, questions);
                 Ok(Enum { name, ..(**held).clone() })
             })?,
@@ -266,11 +285,7 @@ impl Types {
         if let Some(open) = self.open.get_mut(&key).and_then(|open| open.downcast_mut::<Cell<T>>()) {
             let cell = match *open {
                 Some(cell) => cell,
-                None if self.cells == CELLS_OF_ONE => return Err(too_many(Initiator::Peer, CELLS_OF_ONE)),
-                None => {
-                    self.cells += 1;
-                    cell(self.code, key)?
-                }
+                None => self.account.cell(self.code, key)?,
             };
             *open = Some(cell);
             return Ok(T::shape(Hold::Later(cell)));
@@ -303,23 +318,6 @@ impl Types {
 /// What stands for a type within itself; `None` as long as no part has needed it.
 type Cell<T> = Option<&'static OnceLock<T>>;
 
-/// The cell of a type that came in the type code at these hashes.
-///
-/// # Errors
-/// There are too many.
-fn cell<T: Named>(code: Option<[u64; 2]>, key: Key) -> Result<&'static OnceLock<T>, Failure> {
-    let code = code.ok_or_else(|| unsupported("a constant of a type that contains itself"))?;
-    let mut cells = CELLS_MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let count = cells.len();
-    let known = match cells.entry((code, key)) {
-        Entry::Vacant(_) if count >= CELLS => return Err(too_many(Initiator::Here, CELLS)),
-        Entry::Vacant(free) => free.insert(Box::new(&*Box::leak(Box::<OnceLock<T>>::default()))),
-        Entry::Occupied(known) => known.into_mut(),
-    };
-    // The noun in the key says which kind it is.
-    known.downcast_ref::<&'static OnceLock<T>>().copied().ok_or_else(|| unsupported("such a type"))
-}
-
 /// The kinds of types that have a name and an id, so that one function serves all four.
 trait Named: Sized + Send + Sync + 'static {
     /// The description as a shape of this kind.
@@ -344,15 +342,18 @@ fn path(id: &str) -> Option<&str> {
     id.strip_prefix("IDL:")?.rsplit_once(':').map(|(path, _)| path)
 }
 
-/// More types contain themselves than this many.
-#[cold]
-fn too_many(initiator: Initiator, bound: usize) -> Failure {
-    Failure::over_limit(initiator, "types that contain themselves", bound + 1, bound)
+/// # Errors
+/// What one contract takes here is over the bound.
+fn bounded(octets: usize) -> Result<(), Failure> {
+    if octets <= OCTETS {
+        return Ok(());
+    }
+    Err(Failure::over_limit(Initiator::Peer, "bytes of one contract", octets, OCTETS))
 }
 
 /// This side cannot hold such values; operations that need them are left out.
 #[cold]
-fn unsupported(what: &str) -> Failure {
+pub(super) fn unsupported(what: &str) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} is not supported"))
 }
 
@@ -397,11 +398,28 @@ mod tests {
         assert_eq!(cell(&["leaf", ""]).unwrap_err().kind(), Kind::Unsupported);
     }
 
+    /// A type code names one type with a long name many times by indirections of eight octets.
+    #[test]
+    fn names_that_are_used_many_times_are_bounded_together() {
+        let named = Referent { name: "N".repeat(64 << 10).into(), id: "IDL:N:1.0".into() };
+        let field = |at: usize| Field {
+            name: at.to_string().into(),
+            shape: Shape::Reference(Hold::new(named.clone())),
+        };
+        let fields = |count: usize| (0..count).map(field).collect::<Vec<_>>();
+        let told =
+            |count| Struct { name: "Bag".into(), id: "IDL:Bag:1.0".into(), fields: fields(count).into() };
+        let told = |count| TypeCode::new(Shape::Struct(Hold::new(told(count))));
+        Types::default().of(&told(100), &mut Questions::nobody()).unwrap();
+        let failure = Types::default().of(&told(2000), &mut Questions::nobody()).unwrap_err();
+        assert_eq!(failure.kind(), Kind::LimitExceeded);
+    }
+
     /// One repository must not use up what is for all.
     #[test]
     fn one_contract_has_a_bounded_number_of_cells() {
         let mut types = after(&["a forest"]);
-        for index in 0..1024 {
+        for index in 0..super::super::cells::CELLS_OF_ONE {
             tree(&mut types, &format!("IDL:Tree{index}:1.0")).unwrap();
         }
         assert_eq!(tree(&mut types, "IDL:Last:1.0").unwrap_err().kind(), Kind::LimitExceeded);

@@ -77,6 +77,7 @@ impl Accepting {
             admissions: Vec::new(),
             serving: Vec::new(),
             unheard: 0,
+            withdrawn: 0,
             next_serial: 1,
             last: None,
             counted: [0; 2],
@@ -269,7 +270,11 @@ impl Session for Accepting {
         };
         let serving = self.serving.remove(index);
         self.unheard -= usize::from(!serving.replies);
-        if serving.cancelled || !serving.replies || self.channel.state != State::Open {
+        if serving.cancelled {
+            self.withdrawn -= 1;
+            return Ok(());
+        }
+        if !serving.replies || self.channel.state != State::Open {
             return Ok(());
         }
         self.answer_call(&serving, answer)
@@ -308,7 +313,7 @@ impl Session for Accepting {
     }
 
     fn outstanding(&self) -> usize {
-        self.serving.iter().filter(|serving| !serving.cancelled).count()
+        self.serving.len() - self.withdrawn
     }
 }
 

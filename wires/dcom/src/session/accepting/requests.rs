@@ -369,6 +369,7 @@ impl Accepting {
         let mut all = self.serving.iter_mut();
         let serving = all.find(|serving| serving.call == call && !serving.cancelled)?;
         serving.cancelled = true;
+        self.withdrawn += 1;
         self.channel.events.push_back(Event::Cancelled(CallId(serving.serial)));
         Some(serving)
     }

@@ -52,6 +52,8 @@ pub struct Accepting {
     pub(super) serving: Vec<Serving>,
     /// How many of them get no reply.
     pub(super) unheard: usize,
+    /// How many of them are withdrawn.
+    pub(super) withdrawn: usize,
     pub(super) next_serial: u64,
     /// What the management interface counts, not yet told to it: calls that came, and answers sent.
     pub(super) counted: [u32; 2],
