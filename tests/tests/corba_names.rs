@@ -4,11 +4,12 @@ use crate::common::foreign::{Beside, contract, run, run_with, until};
 use crate::common::scratch;
 use everywire::model::visit::Encode;
 use everywire::model::{Answer, Contract, Hold, Outcome, Presence, Request, Servant, Sink};
-use everywire::{Failure, Initiator, Interface, Kind, Node, Reference, Value};
+use everywire::{Failure, Initiator, Interface, Kind, Node, Reference, Value, WeakNode};
 use everywire_tests::peers::{cached, here, root};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An object that only is there.
 struct Silent(Hold<Interface>);
@@ -27,6 +28,64 @@ impl Servant for Silent {
 fn base() -> Hold<Interface> {
     let plant = everywire_idl::read(contract("plant.idl")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     plant.interface("plant::Base").expect("defined").clone()
+}
+
+/// A context whose names are large, and its iterator, which has a hundred pages of one.
+struct Large {
+    interface: Interface,
+    node: WeakNode,
+    pages: Arc<AtomicU32>,
+}
+
+impl Servant for Large {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let Some(node) = self.node.upgrade() else { return };
+        let Some(operation) = self.interface.operations.get(request.index()) else { return };
+        let field = |name: &str, value: Value| (name.to_owned(), value);
+        let page = || {
+            let kind = field("binding_type", Value::Member("nobject".to_owned()));
+            let large = name(&[(&"large ".repeat(1 << 19), "")]);
+            Value::List(vec![Value::Struct(vec![field("binding_name", large), kind])])
+        };
+        let results = match &*operation.name {
+            "list" => {
+                let rest = node.published_as("IDL:omg.org/CosNaming/BindingIterator:1.0", b"pages");
+                vec![field("bl", page()), field("bi", Value::Reference(Some(rest)))]
+            }
+            "next_n" => {
+                let more = self.pages.fetch_add(1, Ordering::Relaxed) < 100;
+                vec![field("return", Value::Bool(more)), field("bl", page())]
+            }
+            "destroy" => Vec::new(),
+            _ => {
+                let silent = Failure::new(Kind::Internal, Initiator::Peer, "it does not say");
+                return request.answer(Answer::Failed(&silent));
+            }
+        };
+        let values = Value::Struct(results);
+        request.answer(Answer::Done(&|sink: &mut dyn Sink| values.encode(&operation.results, sink)));
+    }
+}
+
+#[test]
+fn a_naming_service_cannot_fill_the_memory_of_who_lists_it() {
+    let (node, pages) = (Node::new(), Arc::new(AtomicU32::new(0)));
+    let address = node.listen("iiop://127.0.0.1:0").expect("a free port");
+    for (key, interface) in [("names", "CosNaming::NamingContext"), ("pages", "CosNaming::BindingIterator")] {
+        let interface = (**naming().interface(interface).expect("defined")).clone();
+        node.export_servant(
+            key,
+            Arc::new(Large { interface, node: node.downgrade(), pages: Arc::clone(&pages) }),
+        );
+    }
+    // What there was of them is told.
+    assert!(!list(&format!("{address}names")).expect("it answers").is_empty());
+    // Each has 3 MiB.
+    assert!(pages.load(Ordering::Relaxed) < 30, "{pages:?} pages");
 }
 
 /// A node that serves an object under each of these keys, and its address.

@@ -3,13 +3,15 @@
 //! All of it is blocking calls of generated stubs, for the command line. `list` walks a context and the
 //! contexts in it, depth first; `look_up` resolves one `corbaname:`.
 //!
-//! What a context says bounds nothing here: names (`NAMES`), nesting (`DEPTH`), answers (`ANSWERS`) and time
-//! (`TIME`) do, and a context that was walked is not walked again, so that circles of contexts end. When a
+//! What a context says bounds nothing here: names (`NAMES`), their octets (`OCTETS`), nesting (`DEPTH`), answers
+//! (`ANSWERS`) and time (`TIME`) do, and a context that was walked is not walked again, so that circles of contexts end. When a
 //! bound is met, what was found so far is the result.
 
 use super::{KEY, names};
 use crate::address;
-use crate::contracts::cos_naming::{BindingIterator, BindingType, NameComponent, NamingContext, describe};
+use crate::contracts::cos_naming::{
+    Binding, BindingIterator, BindingType, NameComponent, NamingContext, describe,
+};
 use crate::contracts::{IS_A, cos_naming};
 use bytes::Bytes;
 use everywire_model::reference::unescape;
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 const PAGE: u32 = 200;
 /// Most names that are told.
 const NAMES: usize = 10_000;
+/// Most octets of names, and of what is told of them: 64 MiB.
+const OCTETS: usize = 64 << 20;
 /// Most answers that are waited for: each name costs one to resolve it, and pages and contexts cost some
 /// more.
 const ANSWERS: usize = 30_000;
@@ -48,6 +52,7 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
         seen: HashSet::new(),
         found: Vec::new(),
         answers: 0,
+        octets: 0,
         until: Instant::now().checked_add(TIME),
     };
     let object = resolver.resolve(&reference)?;
@@ -152,6 +157,8 @@ struct Walk<'r> {
     found: Vec<Presence>,
     /// Answers that were waited for so far.
     answers: usize,
+    /// Octets of names that came, and of what is told.
+    octets: usize,
     until: Option<Instant>,
 }
 
@@ -161,6 +168,7 @@ impl Walk<'_> {
         self.answers += 1;
         self.answers < ANSWERS
             && self.found.len() < NAMES
+            && self.octets < OCTETS
             && self.until.is_none_or(|until| Instant::now() < until)
     }
 
@@ -178,14 +186,17 @@ impl Walk<'_> {
         let context =
             Stub::<dyn NamingContext>::new(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
         let (first, rest) = context.list(PAGE)?;
+        self.weigh(&first);
         let mut all = first;
         if let Some(rest) = rest {
             let rest = self.resolver.resolve(rest.reference())?;
             let rest =
                 Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
-            while self.goes_on() && all.len() < NAMES {
+            // The other half is for telling them.
+            while self.goes_on() && all.len() < NAMES && self.octets < OCTETS / 2 {
                 let (more, page) = rest.next_n(PAGE)?;
                 let ended = !more || page.is_empty();
+                self.weigh(&page);
                 all.extend(page);
                 if ended {
                     break;
@@ -211,6 +222,12 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Counts the octets of names that came.
+    fn weigh(&mut self, page: &[Binding]) {
+        let parts = page.iter().flat_map(|binding| &binding.binding_name);
+        self.octets += parts.map(|part| part.id.len() + part.kind.len()).sum::<usize>();
+    }
+
     /// Notes a name with the type of what it is bound to, or why that cannot be had. Returns the object if
     /// the binding is a context, to be walked next.
     fn tell(
@@ -226,11 +243,10 @@ impl Walk<'_> {
             (Err(failure), _) => format!("(cannot be had: {})", failure.message()),
             (Ok(_), None) => "(bound to no object)".to_owned(),
         };
-        self.found.push(Presence {
-            name: names::print(path),
-            address: reference.map(address::print_friendly).unwrap_or_default(),
-            details: vec![("kind", word.to_owned()), ("type", told)],
-        });
+        let (name, address) =
+            (names::print(path), reference.map(address::print_friendly).unwrap_or_default());
+        self.octets += name.len() + address.len() + told.len();
+        self.found.push(Presence { name, address, details: vec![("kind", word.to_owned()), ("type", told)] });
         reference
             .filter(|_| kind == BindingType::Ncontext)
             .and_then(|reference| self.resolver.resolve(reference).ok())
