@@ -2,8 +2,8 @@
 //!
 //! For the command line: all of it blocks. Many calls go out at once (`wait`), since a bus has hundreds of
 //! names, and each is asked three things. Objects are found by walking descriptions level by level. Whatever
-//! peers say is checked before it becomes part of an address, and levels, nodes and the time of each object
-//! are bounded, so that a peer cannot make the walk endless.
+//! peers say is checked before it becomes part of an address, and levels, nodes, octets and the time of each object
+//! and of all are bounded, so that a peer cannot make the walk endless.
 
 use super::contracts::INTROSPECT;
 use super::discover::{describable, own_interfaces, read};
@@ -16,7 +16,7 @@ use everywire_model::{
     Bytes, Discovery, Endpoint, Failure, Hold, Object, Operation, Presence, Reference, Resolver, Unmarshal,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long an object may take to describe itself: one that hangs is left out. Walks would otherwise wait for
 /// the usual time limit of a call at each of them.
@@ -25,6 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LEVELS: usize = 32;
 /// Objects and nodes that a walk visits. Further ones are not listed.
 const NODES: usize = 10_000;
+/// Octets of descriptions that a walk reads: 64 MiB. Further objects are not listed.
+const OCTETS: usize = 64 << 20;
+/// Descriptions that are held at a time before they are read.
+const TOGETHER: usize = 16;
+/// How long a walk takes. Objects that were not come to are not listed.
+const TIME: Duration = Duration::from_secs(60);
 
 /// Who is on a bus (`dbus:session`, `dbus:system`, `dbus:ADDRESS`), or which objects somebody there has
 /// (`dbus:session/NAME`, `dbus:ADDRESS#NAME`), or a peer (`dbus:ADDRESS#/`, `dbus+unix:///sock`). With a path, only the
@@ -162,12 +168,13 @@ fn connection_number(name: &str) -> (bool, u64) {
     }
 }
 
-/// The objects at and below a path: those that have interfaces of their own. Level by level, the objects of one level
+/// The objects at and below a path: those that have interfaces of their own. Level by level, some objects of one level
 /// at once.
 fn objects(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
     let start = if way.key().is_empty() { Bytes::from_static(b"/") } else { way.key() };
     let (first,) = describable(way.object(&start)?).call::<_, (String,), Failure>(INTROSPECT, ())?;
-    let mut found: BTreeMap<Bytes, Discovery> = BTreeMap::new();
+    let (mut left, begun) = (OCTETS.saturating_sub(first.len()), Instant::now());
+    let mut found: BTreeMap<Bytes, Vec<String>> = BTreeMap::new();
     let mut seen = BTreeSet::from([start.clone()]);
     let mut level = vec![(start.clone(), read(&first, &start)?)];
     for depth in 1..=LEVELS {
@@ -178,37 +185,50 @@ fn objects(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
                     next.push(child.clone());
                 }
             }
-            found.insert(key, discovery);
+            if discovery.own > 0 {
+                found.insert(key, own_interfaces(&discovery));
+            }
         }
         if next.is_empty() || depth == LEVELS {
             break;
         }
-        level = describe_all(way, next)?;
+        level = describe_all(way, &next, &mut left, begun)?;
     }
     Ok(found
         .into_iter()
-        .filter(|(_, discovery)| discovery.own > 0)
-        .map(|(key, discovery)| Presence {
+        .map(|(key, interfaces)| Presence {
             name: path_of_key(&key),
             address: address::print_friendly(&way.to(&key)),
-            details: vec![("interfaces", own_interfaces(&discovery).join(", "))],
+            details: vec![("interfaces", interfaces.join(", "))],
         })
         .collect())
 }
 
-/// The descriptions of objects; those that do not tell, or nothing that can be understood, are left out.
-fn describe_all(way: &Way<'_>, keys: Vec<Bytes>) -> Result<Vec<(Bytes, Discovery)>, Failure> {
-    let calls = keys.iter().map(|key| {
-        let object = describable(way.object(key)?).with_deadline(Some(PATIENCE));
-        Ok((object, ()))
-    });
-    let calls: Vec<(Object, ())> = calls.collect::<Result<_, Failure>>()?;
-    let told = call_each::<(), (String,)>(&calls, INTROSPECT);
-    let understood = |(key, told): (Bytes, Result<(String,), Failure>)| {
-        let discovery = read(&told.ok()?.0, &key).ok()?;
-        Some((key, discovery))
-    };
-    Ok(keys.into_iter().zip(told).filter_map(understood).collect())
+/// The descriptions of objects; those that do not tell, or nothing that can be understood, are left out. So are those that
+/// are not come to: `left` are octets that may still be read.
+fn describe_all(
+    way: &Way<'_>,
+    keys: &[Bytes],
+    left: &mut usize,
+    begun: Instant,
+) -> Result<Vec<(Bytes, Discovery)>, Failure> {
+    let mut described = Vec::new();
+    for keys in keys.chunks(TOGETHER) {
+        if *left == 0 || begun.elapsed() >= TIME {
+            break;
+        }
+        let calls = keys.iter().map(|key| {
+            let object = describable(way.object(key)?).with_deadline(Some(PATIENCE));
+            Ok((object, ()))
+        });
+        let calls: Vec<(Object, ())> = calls.collect::<Result<_, Failure>>()?;
+        for (key, told) in keys.iter().zip(call_each::<(), (String,)>(&calls, INTROSPECT)) {
+            let Ok((told,)) = told else { continue };
+            *left = left.saturating_sub(told.len());
+            described.extend(read(&told, key).ok().map(|discovery| (key.clone(), discovery)));
+        }
+    }
+    Ok(described)
 }
 
 #[cfg(test)]

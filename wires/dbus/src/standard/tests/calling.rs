@@ -144,8 +144,8 @@ fn the_objects_of_somebody_are_those_with_interfaces_of_their_own() {
     assert_eq!(list("dbus:unix:path=/run/nobody#a.b/nowhere", &house()).unwrap_err().kind(), Kind::NoObject);
 }
 
-/// An object that says it contains itself, in ever longer paths.
-struct Endless(Mutex<usize>);
+/// An object that says it contains others, which say this or, from the sixth on, that; and how often it was asked.
+struct Endless([String; 2], Mutex<usize>);
 
 impl Servant for Endless {
     fn interface(&self) -> &Interface {
@@ -153,20 +153,30 @@ impl Servant for Endless {
     }
 
     fn dispatch(&self, request: Request) {
-        *self.0.lock().unwrap() += 1;
-        request.run(|request| {
-            request
-                .reply::<_, Failure>(Ok(("<node><interface name='a.b'/><node name='x'/></node>".to_owned(),)))
-        });
+        let mut asked = self.1.lock().unwrap();
+        let description = self.0[usize::from(*asked >= 5)].clone();
+        *asked += 1;
+        request.run(|request| request.reply::<_, Failure>(Ok((description,))));
     }
 }
 
 #[test]
 fn a_walk_ends() {
-    let endless = Arc::new(Endless(Mutex::default()));
-    let there = There::new(vec![Arc::clone(&endless) as _]);
-    assert_eq!(list("dbus:unix:path=/run/nobody#a.b", &there).unwrap().len(), *endless.0.lock().unwrap());
-    assert_eq!(*endless.0.lock().unwrap(), 32);
+    let walk = |descriptions: [String; 2]| {
+        let endless = Arc::new(Endless(descriptions, Mutex::default()));
+        let there = There::new(vec![Arc::clone(&endless) as _]);
+        let listed = list("dbus:unix:path=/run/nobody#a.b", &there).unwrap().len();
+        assert_eq!(listed, *endless.1.lock().unwrap());
+        listed
+    };
+    let itself = "<node><interface name='a.b'/><node name='x'/></node>";
+    assert_eq!(walk([itself.to_owned(), itself.to_owned()]), 32);
+    // A hundred large ones, of which some 64 MiB are read.
+    let others: String = (0..20).map(|number| format!("<node name='x{number}'/>")).collect();
+    let large = |others: &str| {
+        format!("<node><!--{}--><interface name='a.b'/>{others}</node>", "large ".repeat(1 << 18))
+    };
+    assert!(walk([large(&others), large("")]) < 80);
 }
 
 /// A bus of which some names are about to vanish.
