@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::notice::Notice;
 use crate::shard::Registration;
 use crate::shared::Shared;
-use crate::signals::{Delivery, EventQueue, FLOOD, LocalListener, PATIENCE, Subscriber};
+use crate::signals::{Delivery, EventQueue, LocalListener, PATIENCE, Subscriber};
 use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::native::NATIVE;
@@ -66,15 +66,15 @@ impl Shared {
     /// Queues a signal for those who listen within this process.
     ///
     /// # Errors
-    /// More than `FLOOD` signals wait for these listeners, or the arguments are of another shape than the signal's.
+    /// Too many signals wait for these listeners, or the arguments are of another shape than the signal's.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
         let subscribers = self.listeners.matching(emission.key, interface, signal);
         if subscribers.is_empty() {
             return Ok(());
         }
-        if self.listeners.event_queue.waiting() > FLOOD {
-            let what = format!("more than {FLOOD} signals wait for a listener in this process");
+        if self.listeners.event_queue.is_flooded() {
+            let what = "too many signals wait for a listener in this process";
             return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
         }
         let body = NATIVE.write(&mut |sink| emission.arguments.encode(sink))?;

@@ -14,10 +14,14 @@ use std::time::Duration;
 
 /// Signals that may wait for listeners before their connection is read no further: the peer's socket fills,
 /// and the peer waits.
-pub(crate) const WAITING: usize = 4096;
+const WAITING: usize = 4096;
+/// Octets of their values from which on it is the same: 64 MiB.
+const WAITING_OCTETS: usize = 64 << 20;
 /// Signals that may wait for listeners at all. More than `WAITING` come only where a call on the same
 /// connection must go on reading; at this number the connection is ended.
-pub(crate) const FLOOD: usize = 1 << 20;
+const FLOOD: usize = 1 << 20;
+/// Octets of their values at which it is the same: 512 MiB.
+const FLOOD_OCTETS: usize = 512 << 20;
 
 /// How long an emitter waits for all peers together that do not read its signals; then they are cut off.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,6 +54,8 @@ pub(crate) struct EventQueue {
 #[derive(Default)]
 struct Queue {
     items: VecDeque<Item>,
+    /// Octets of the values of signals in it.
+    octets: usize,
     delivering: bool,
 }
 
@@ -73,7 +79,11 @@ impl Item {
 impl EventQueue {
     /// Queues; somebody must see to [`EventQueue::rouse`] afterwards.
     pub(crate) fn post(&self, subscriber: Arc<Subscriber>, event: SignalEvent<Incoming>) {
-        lock(&self.queue).items.push_back(Item::SignalEvent(subscriber, event));
+        let mut queue = lock(&self.queue);
+        if let SignalEvent::Signal(heard) = &event {
+            queue.octets += heard.body.bytes.len();
+        }
+        queue.items.push_back(Item::SignalEvent(subscriber, event));
     }
 
     /// Queues the outcome of a call; as [`EventQueue::post`].
@@ -81,9 +91,16 @@ impl EventQueue {
         lock(&self.queue).items.push_back(Item::Answer(asker, outcome));
     }
 
-    /// How many wait.
-    pub(crate) fn waiting(&self) -> usize {
-        lock(&self.queue).items.len()
+    /// Whether listeners are so far behind that no more is to be read for them.
+    pub(crate) fn is_behind(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.items.len() > WAITING || queue.octets > WAITING_OCTETS
+    }
+
+    /// Whether more waits than there may.
+    pub(crate) fn is_flooded(&self) -> bool {
+        let queue = lock(&self.queue);
+        queue.items.len() > FLOOD || queue.octets > FLOOD_OCTETS
     }
 
     /// Whether the caller must have a [`Delivery`] made, because something waits and nobody delivers.
@@ -102,6 +119,7 @@ impl EventQueue {
             queue.delivering = false;
             return None;
         }
+        queue.octets = 0;
         Some(std::mem::take(&mut queue.items))
     }
 }
@@ -134,6 +152,7 @@ impl Drop for Delivery {
                 let mut queue = lock(&self.event_queue.queue);
                 // The next event needs another delivery.
                 queue.delivering = false;
+                queue.octets = 0;
                 std::mem::take(&mut queue.items)
             };
             // Without the lock: dropping listeners runs code of the user's, and so does an outcome.
@@ -190,5 +209,38 @@ impl Listeners {
         let held = std::mem::take(&mut *lock(&self.held));
         // Without the lock: dropping listeners runs code of the user's.
         drop(held);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::native::NATIVE;
+    use everywire_model::{Codec, Shape};
+
+    #[test]
+    fn a_few_large_signals_are_as_much_as_many_small_ones() {
+        let subscriber = Subscriber::new(Arc::new(|_| {}));
+        let queue = Arc::new(EventQueue::default());
+        let post = |octets: usize| {
+            let values = vec![0; octets];
+            let body = NATIVE.write(&mut |sink| sink.bytes(&Shape::sequence(Shape::U8), &values)).unwrap();
+            let none = Bytes::new;
+            let heard = Incoming::signal(none(), none(), none(), none(), body);
+            queue.post(Arc::clone(&subscriber), SignalEvent::Signal(heard));
+        };
+        post(WAITING_OCTETS / 2);
+        assert!(!queue.is_behind());
+        post(WAITING_OCTETS / 2);
+        assert!(queue.is_behind() && !queue.is_flooded());
+        for _ in 0..FLOOD_OCTETS / WAITING_OCTETS {
+            post(WAITING_OCTETS);
+        }
+        assert!(queue.is_flooded());
+        assert!(queue.rouse());
+        Delivery { event_queue: Arc::clone(&queue), made: false }.make();
+        assert!(!queue.is_behind() && !queue.is_flooded());
+        (0..=WAITING).for_each(|_| post(0));
+        assert!(queue.is_behind() && !queue.is_flooded());
     }
 }

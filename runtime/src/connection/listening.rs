@@ -15,13 +15,13 @@
 //! * Where somebody passes signals on (`keep_order`), answers and signals are told in the order in which they
 //!   came.
 //!
-//! Bounds. Nothing is read for listeners that are `WAITING` signals behind, and beyond `FLOOD` the connection
+//! Bounds. Nothing is read for listeners that are far behind (`signals`), and in a flood the connection
 //! ends. The quota `unsent` is what may wait for a peer to read before its emitter waits too. `TOGETHER`
 //! octets of signals may go with an answer.
 
 use super::state::{After, Connection, Core};
 use crate::shard;
-use crate::signals::{FLOOD, Subscriber, WAITING};
+use crate::signals::Subscriber;
 use bytes::Bytes;
 use everywire_model::{
     CallId, Completed, Emission, Failure, Incoming, Initiator, Interest, Kind, Outcome, Profile, SignalEvent,
@@ -218,10 +218,10 @@ impl Connection {
         core.after.push(After::Forget(subscriber));
     }
 
-    /// Queues a signal for those whom it is for; a queue beyond `FLOOD` ends the connection.
+    /// Queues a signal for those whom it is for; a flood ends the connection.
     pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
-        if self.event_queue.waiting() > FLOOD {
-            let what = format!("more than {FLOOD} signals wait for a listener that does not return");
+        if self.event_queue.is_flooded() {
+            let what = "too many signals wait for a listener that does not return";
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
             return;
         }
@@ -244,7 +244,7 @@ impl Connection {
 
     /// Whether listeners are so far behind that no more is read for them.
     pub(super) fn is_behind(&self) -> bool {
-        self.event_queue.waiting() > WAITING
+        self.event_queue.is_behind()
     }
 
     /// Sees to it that signals reach their listeners.
