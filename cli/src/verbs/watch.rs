@@ -5,13 +5,15 @@
 //! `LONGEST`, until they stand (`again`) and the next round begins. It ends by a signal, a count, or a
 //! time.
 //!
-//! Callbacks come on threads of the node, and are sent to the main thread, which prints. What is told
-//! carries the number of its round, so that what earlier subscriptions say of their end counts once.
+//! Callbacks come on threads of the node, and are sent to the main thread, which prints; they wait when it is far
+//! behind (`backlog`). What is told carries the number of its round, so that what earlier subscriptions say of their end
+//! counts once.
 //!
 //! Invariants: "watching" is noted only when the subscriptions stand: from then on nothing is missed. A
 //! peer that is gone, or cannot answer yet, is waited for (`may_pass`); any other failure ends the
-//! program. Other objects are asked for their contracts at most `MOST_OTHERS` times.
+//! program. Other objects are asked for their contracts at most `MOST_OTHERS` times, and until these have `MOST_MEMBERS`.
 
+mod backlog;
 mod listening;
 
 use crate::complete;
@@ -24,6 +26,7 @@ use crate::stranger;
 use crate::target;
 use crate::trace::{time_of_day, timestamp};
 use crate::trouble::{Done, Trouble};
+use backlog::{Teller, Told, backlog};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use everywire::model::signal::Listener;
@@ -37,10 +40,11 @@ use everywire_dynamic::{CallError, Mistake, wire_of};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = include_str!("../../help/watch.txt");
@@ -53,6 +57,8 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Objects that are asked what their signals' fields are called: each question is remembered, so they
 /// must not grow without end.
 const MOST_OTHERS: usize = 1024;
+/// Operations, attributes and signals that they may have together before no more is asked.
+const MOST_MEMBERS: usize = 1 << 17;
 
 /// Print signals and changes of attributes as they come.
 #[derive(Args)]
@@ -143,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = backlog();
     let stop = tell.clone();
     let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
     let interfaces: Vec<Hold<Interface>> =
@@ -169,26 +175,23 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     note(&format!("watching {}", hidden(&text)));
     std::thread::spawn(move || {
         signals.forever().next();
-        // The main thread may have ended first.
-        let _ = stop.send(None);
+        stop.tell(None);
     });
-    let others = RefCell::default();
+    let (others, members) = (RefCell::default(), Cell::new(0));
     let printer = Printer {
         words: NodeNotation::new(node.clone(), types),
         object: &object,
         interfaces: &interfaces,
         others,
+        members,
         json: arguments.json,
         style,
     };
     let until = arguments.duration.0.map(|duration| Instant::now() + duration);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     while left > 0 {
-        let news = match until {
-            Some(until) => told.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
-            None => told.recv().ok(),
-        };
-        match news {
+        let within = until.map(|until| until.saturating_duration_since(Instant::now()));
+        match told.next(within).ok() {
             Some(Some((_, SignalEvent::Signal(heard)))) => {
                 printer.print(&heard);
                 left -= 1;
@@ -212,9 +215,6 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     Ok(())
 }
 
-/// What was told, with the round of the subscriptions that told it; `None` when it is time to end.
-type News = Option<(u32, SignalEvent<Incoming>)>;
-
 /// What is asked for, and of whom.
 struct Asking<'a> {
     arguments: &'a Arguments,
@@ -222,8 +222,8 @@ struct Asking<'a> {
     interfaces: &'a [Hold<Interface>],
     /// On wires without signals: who is called back, and how.
     calls: Option<(&'a Node, &'a Registration)>,
-    tell: mpsc::Sender<News>,
-    told: &'a mpsc::Receiver<News>,
+    tell: Teller,
+    told: &'a Told,
 }
 
 impl Asking<'_> {
@@ -247,10 +247,10 @@ impl Asking<'_> {
             let end = until.map_or(next, |until| until.min(next));
             // What earlier subscriptions still say is passed over.
             loop {
-                match self.told.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                    Ok(None) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
+                match self.told.next(Some(end.saturating_duration_since(Instant::now()))) {
+                    Ok(None) | Err(RecvTimeoutError::Disconnected) => return Ok(None),
                     Ok(Some(_)) => {}
-                    Err(mpsc::RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Timeout) => break,
                 }
             }
             if until.is_some_and(|until| until <= Instant::now()) {
@@ -277,17 +277,12 @@ impl Asking<'_> {
 fn subscribe(
     asking: &Asking<'_>,
     silent: Option<&Failure>,
-    (tell, round): &(mpsc::Sender<News>, u32),
+    (tell, round): &(Teller, u32),
 ) -> Done<Vec<Subscription>> {
     let Asking { arguments, object, interfaces, calls, .. } = *asking;
     let round = *round;
-    let tell = Mutex::new(tell.clone());
-    let listener: Listener = Arc::new(move |event| {
-        if let Ok(tell) = tell.lock() {
-            // The program is ending.
-            let _ = tell.send(Some((round, event)));
-        }
-    });
+    let tell = tell.clone();
+    let listener: Listener = Arc::new(move |event| tell.tell(Some((round, event))));
     let made = match calls {
         Some((node, registration)) => {
             listening::subscribe(object, node, registration, &listener).map(|made| vec![made])
@@ -335,6 +330,8 @@ struct Printer<'p> {
     interfaces: &'p [Hold<Interface>],
     /// What other objects of the service told of themselves, by their keys.
     others: RefCell<HashMap<Bytes, Vec<Hold<Interface>>>>,
+    /// How many operations, attributes and signals they have.
+    members: Cell<usize>,
     json: bool,
     style: Style,
 }
@@ -379,12 +376,16 @@ impl Printer<'_> {
     /// and waited for.
     fn ask(&self, heard: &Incoming) -> Option<Shape> {
         let mut others = self.others.borrow_mut();
-        if !others.contains_key(&heard.key) && others.len() < MOST_OTHERS {
+        let asks = others.len() < MOST_OTHERS && self.members.get() < MOST_MEMBERS;
+        if asks && !others.contains_key(&heard.key) {
             let mut reference = self.object.reference().clone();
             reference.profiles.iter_mut().for_each(|profile| profile.key = heard.key.clone());
             let told = self.words.node().resolve(&reference).and_then(|object| contract::of_object(&object));
             let interfaces = told.map(|known| known.contract.interfaces().cloned().collect());
-            others.insert(heard.key.clone(), interfaces.unwrap_or_default());
+            let interfaces: Vec<Hold<Interface>> = interfaces.unwrap_or_default();
+            let of = |one: &Hold<Interface>| one.operations.len() + one.attributes.len() + one.signals.len();
+            self.members.set(self.members.get() + interfaces.iter().map(of).sum::<usize>());
+            others.insert(heard.key.clone(), interfaces);
         }
         fields_of(others.get(&heard.key)?, heard)
     }
