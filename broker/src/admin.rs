@@ -61,9 +61,7 @@ impl Admin {
         let listener = TcpListener::bind(&asked).map_err(wrong)?;
         let address = listener.local_addr().map_err(wrong)?;
         if !address.ip().is_loopback() && token.is_none() {
-            return Err(format!(
-                "`{asked}` can be reached from elsewhere: name a `token-file`, or listen at 127.0.0.1"
-            ));
+            return Err(elsewhere(&asked));
         }
         let (token, over): (Token, _) = (Arc::new(Mutex::new(token)), Arc::new(AtomicBool::new(false)));
         let accept = {
@@ -98,7 +96,7 @@ impl Admin {
     pub(crate) fn token_of(&self, config: &AdminConfig) -> Result<Option<String>, String> {
         let token = token(config)?;
         if token.is_none() && !self.address.ip().is_loopback() {
-            return Err(format!("`{}` can be reached from elsewhere: name a `token-file`", self.asked));
+            return Err(elsewhere(&self.asked));
         }
         Ok(token)
     }
@@ -123,6 +121,30 @@ fn token(config: &AdminConfig) -> Result<Option<String>, String> {
         "" => Err(wrong("is empty".into())),
         token => Ok(Some(token.to_owned())),
     }
+}
+
+/// Looks, without listening, whether the administrator's listener could be opened. Hosts that nobody knows here may be
+/// known where the broker runs.
+///
+/// # Errors
+/// It could not, or should not: in one sentence.
+pub(crate) fn check(config: &AdminConfig) -> Result<(), String> {
+    let (asked, token) = (&config.address.value, token(config)?);
+    let found = asked.to_socket_addrs().map(|found| found.collect::<Vec<_>>());
+    match found {
+        Ok(found) if token.is_none() && !found.iter().all(|at| at.ip().is_loopback()) => {
+            Err(elsewhere(asked))
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err(format!("cannot listen at `{asked}`: HOST:PORT is expected"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Everybody could ask.
+fn elsewhere(asked: &str) -> String {
+    format!("`{asked}` can be reached from elsewhere: name a `token-file`, or listen at 127.0.0.1")
 }
 
 /// The thread that accepts, until the listener is over. No error ends it: without descriptors it tries again

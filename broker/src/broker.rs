@@ -399,11 +399,7 @@ impl Inner {
             Some(open) => open.token_of(config).map(Administration::Stays),
             None => Admin::open(config, self).map(Administration::Opened),
         };
-        found.map_err(|why| {
-            let mut mistakes = Mistakes::default();
-            mistakes.add(&plan.config.file, config.address.spot, why, None);
-            mistakes
-        })
+        found.map_err(|why| Mistakes::of(&plan.config.file, config.address.spot, why))
     }
 }
 

@@ -10,6 +10,7 @@
 //! What is not seen here: values that one wire has and the other not (a text with NUL, a number out of
 //! range), limits of size, and what a target does. Those are failures of single calls.
 
+use crate::admin;
 use crate::config::{Config, Mistakes, Mode};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
@@ -59,6 +60,9 @@ pub struct Report {
 pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     let node = everywire::Node::new();
     let plan = Plan::of(config, &node)?;
+    if let Some(admin) = &plan.config.admin {
+        admin::check(admin).map_err(|why| Mistakes::of(&plan.config.file, admin.address.spot, why))?;
+    }
     let mut reports = Vec::new();
     for route in &plan.routes {
         for at in &route.listens {

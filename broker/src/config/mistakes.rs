@@ -54,6 +54,13 @@ impl fmt::Display for Mistake {
 pub struct Mistakes(pub Vec<Mistake>);
 
 impl Mistakes {
+    /// One.
+    pub(crate) fn of(file: &str, spot: Spot, message: String) -> Self {
+        let mut mistakes = Self::default();
+        mistakes.add(file, spot, message, None);
+        mistakes
+    }
+
     /// Notes a mistake.
     pub(crate) fn add(&mut self, file: &str, spot: Spot, message: impl Into<String>, hint: Option<String>) {
         self.0.push(Mistake { file: file.to_owned(), spot, message: message.into(), hint });

@@ -154,6 +154,9 @@ fn round(config: &Config, route: &str, next: &str) -> Option<String> {
 /// One route. `None` only without a name: other mistakes are noted, and the route is read on.
 fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
     let name = section.needed("name");
+    if let Some(name) = name.as_ref().filter(|name| name.is_empty()) {
+        section.reader.wrong(name.spot, "a route has a name", None);
+    }
     let to = section.texts("to");
     let route = RouteConfig {
         from: section.texts("from"),

@@ -20,6 +20,9 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+/// Fields of the file itself: behind a table they would be the table's.
+const ABOVE: [&str; 4] = ["grace", "hops", "max-message", "verbose"];
+
 /// A value, and where it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct At<T> {
@@ -260,7 +263,10 @@ impl<'r, 't> Section<'r, 't> {
         for key in self.table.keys().filter(|key| !known.contains(key.get_ref().as_ref())) {
             let field = key.get_ref();
             let spot = self.reader.spot(key.span().start);
-            let hint = meant(field, known.iter().copied());
+            let hint = meant(field, known.iter().copied()).or_else(|| {
+                let is_above = ABOVE.contains(&field.as_ref());
+                is_above.then(|| format!("`{field}` stands above the first table of the file"))
+            });
             self.reader.wrong(spot, format!("{} has no field `{field}`", self.name), hint);
         }
     }

@@ -66,9 +66,37 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
     let twice =
         format!("{}\n[[route]]\nname = \"shop\"\nto = \"iiop://h:1/k\"\n", with("interface = \"Shop\""));
     wrong(&twice, "broker.toml:11:8: there are two routes of the name `shop`, the other one is in line 5");
+    wrong(&file("to = \"iiop://h:1/k\"").replace("\"shop\"", "\"\""), "broker.toml:5:8: a route has a name");
+    wrong(
+        &format!("{}[admin]\naddress = \"127.0.0.1:0\"\ngrace = \"5s\"\n", file("to = \"iiop://h:1/k\"")),
+        "broker.toml:9:1: [admin] has no field `grace`, `grace` stands above the first table of the file",
+    );
     // All at once.
     let found = try_start(&file("to = \"iop://h\"\nretires = 3\nprobe = 1")).err().unwrap();
     assert_eq!(found.0.len(), 2, "{found}");
+}
+
+#[test]
+fn a_check_looks_at_the_administrators_pages() {
+    let found = |admin: &str| {
+        let text = format!("{}[admin]\n{admin}\n", file("to = \"iiop://h:1/k\""));
+        check(config(&text).unwrap()).map_err(|mistakes| mistakes.to_string())
+    };
+    found("address = \"127.0.0.1:9100\"").unwrap();
+    for (admin, message) in [
+        ("address = \"localhost\"", "8:11: cannot listen at `localhost`: HOST:PORT is expected"),
+        (
+            "address = \"0.0.0.0:9100\"",
+            "8:11: `0.0.0.0:9100` can be reached from elsewhere: name a `token-file`",
+        ),
+        (
+            "address = \"127.0.0.1:9100\"\ntoken-file = \"/no/such/token\"",
+            "8:11: the token file `/no/such/token`",
+        ),
+    ] {
+        let found = found(admin).unwrap_err();
+        assert!(found.contains(message), "{found}");
+    }
 }
 
 #[test]
