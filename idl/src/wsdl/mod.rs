@@ -12,6 +12,7 @@
 //! no elements of their own, as XmlSerializer has them, have [`marks`].
 
 mod attributes;
+mod bindings;
 mod builtin;
 mod cells;
 mod documents;

@@ -14,8 +14,9 @@
 //!
 //! An operation that needs something undefined is left out with a note that says what; the others are read.
 
+use super::bindings::Bindings;
 use super::builtin::Typed;
-use super::limits::{HEADERS, PORTS};
+use super::limits::PORTS;
 use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
@@ -51,20 +52,7 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     pub(super) types: &'s mut Types<'n, 't, 'r>,
     /// Messages of all documents; the first of a name counts.
     messages: Messages<'n, 't>,
-    /// Header parts by the port type, the operation, and whether they are of the reply: message, part.
-    headers: HashMap<(QName, String, bool), Vec<(QName, String)>>,
-    /// Operations of bindings whose style is `rpc`, by port type. Parts of their messages are parameters with
-    /// types.
-    rpc: HashSet<(QName, String)>,
-    /// Port types by whether one of their bindings is for messages. One without any binding is taken as one
-    /// for messages.
-    bound: HashMap<QName, bool>,
-    /// What bindings of that style say about the namespace of the element around the parts; as `headers`.
-    around: HashMap<(QName, String, bool), String>,
-    /// Actions of requests by port type and operation, as each binding says; empty where it says that there is none.
-    actions: HashMap<(QName, String), Vec<(QName, String)>>,
-    /// The ports of each binding, as `SERVICE/PORT`.
-    ports: HashMap<QName, Vec<String>>,
+    bindings: Bindings,
     /// Structs that are details of faults.
     pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
 }
@@ -119,85 +107,13 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 }
             }
         }
-        let mut services = Self {
-            types,
-            messages,
-            headers: HashMap::new(),
-            rpc: HashSet::new(),
-            around: HashMap::new(),
-            bound: HashMap::new(),
-            actions: HashMap::new(),
-            ports: HashMap::new(),
-            exceptions: Vec::new(),
-        };
-        for definitions in roots {
-            let target = definitions.get("targetNamespace").unwrap_or_default();
-            for binding in definitions.all("binding") {
-                services.binding(target, binding);
-            }
-        }
-        for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
-            for port in service.all("port") {
-                let Some(binding) = port.qname("binding", services.types.report) else { continue };
-                let (of, name) = (service.get("name"), port.get("name"));
-                let port = format!("{}/{}", of.unwrap_or_default(), name.unwrap_or_default());
-                services.ports.entry(binding).or_default().push(port);
-            }
-        }
-        services
-    }
-
-    /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
-    fn binding(&mut self, target: &str, binding: &'n Node<'t>) {
-        let Some(of) = binding.qname("type", self.types.report) else { return };
-        let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
-        let style = |node: &Node<'_>| {
-            let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
-            own.and_then(|own| own.get("style")).map(str::to_owned)
-        };
-        let forms = binding.children.iter().any(|child| child.space.contains("/wsdl/http"));
-        let messages = !forms || binding.children.iter().any(|child| soap(&child));
-        *self.bound.entry(of.clone()).or_default() |= messages;
-        let usual = style(binding);
-        for operation in binding.all("operation") {
-            let Some(name) = operation.get("name") else { continue };
-            let told = operation.children.iter().filter(soap).find(|child| child.local == "operation");
-            if let Some(told) = told {
-                let named = QName::new(target, binding.get("name").unwrap_or_default());
-                let said = told.get("soapAction").unwrap_or_default().to_owned();
-                self.actions.entry((of.clone(), name.to_owned())).or_default().push((named, said));
-            }
-            if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
-                self.rpc.insert((of.clone(), name.to_owned()));
-            }
-            for way in operation.children.iter().filter(|child| child.space == WSDL) {
-                let body = way.children.iter().filter(soap).find(|child| child.local == "body");
-                if let Some(namespace) = body.and_then(|body| body.get("namespace")) {
-                    let way = (of.clone(), name.to_owned(), way.local == "output");
-                    self.around.entry(way).or_insert_with(|| namespace.to_owned());
-                }
-                for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
-                    let Some(message) = header.qname("message", self.types.report) else { continue };
-                    let part = (message, header.get("part").unwrap_or_default().to_owned());
-                    let parts =
-                        self.headers.entry((of.clone(), name.to_owned(), way.local == "output")).or_default();
-                    if parts.contains(&part) {
-                        continue;
-                    }
-                    if parts.len() == HEADERS {
-                        let text = format!("a message has more than {HEADERS} headers");
-                        self.types.report.add(Problem::new(header.span(), text));
-                        return;
-                    }
-                    parts.push(part);
-                }
-            }
-        }
+        let bindings = Bindings::new(roots, types.report);
+        Self { types, messages, bindings, exceptions: Vec::new() }
     }
 
     /// Whether a port type is for something else than messages: forms of HTTP, as ASMX has them beside SOAP.
     pub(super) fn is_of_forms(&self, port_type: &QName) -> bool {
-        self.bound.get(port_type) == Some(&false)
+        self.bindings.bound.get(port_type) == Some(&false)
     }
 
     /// A port type. None after a mistake in the port type itself.
@@ -278,7 +194,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             return None;
         }
         // What is usual depends on the style and on who calls.
-        let rpc = self.rpc.contains(&(of.clone(), name.clone()));
+        let rpc = self.bindings.rpc.contains(&(of.clone(), name.clone()));
         let content = |services: &mut Self, way: Option<&'n Node<'t>>, output: bool, unwraps: bool| match way
         {
             Some(way) => services.message(of, &name, way, output, Style { rpc, unwraps }),
@@ -300,7 +216,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let own = if ways.calls_back { format!("{}Callback", of.local) } else { of.local.clone() };
         let usual = names::join(&of.namespace, &own, &name);
         let written = names::join(&of.namespace, &of.local, &name);
-        let all = self.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
+        let all = self.bindings.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
         let all = all.map(Vec::as_slice).unwrap_or_default();
         // Of several the first one counts that says something, but for the ports of the others.
         let first = all.iter().find(|(_, said)| !said.is_empty()).or_else(|| all.first());
@@ -311,7 +227,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             note(names::SOAP_ACTION.to_owned(), bound.clone());
         }
         let others = all.iter().filter(|(_, said)| Some(said) != bound);
-        let ports = others.flat_map(|(of, said)| self.ports.get(of).into_iter().flatten().zip(repeat(said)));
+        let ports =
+            others.flat_map(|(of, said)| self.bindings.ports.get(of).into_iter().flatten().zip(repeat(said)));
         for (port, said) in ports.take(PORTS) {
             note(format!("{}{port}", names::PORT_ACTION), said.clone());
         }
@@ -413,8 +330,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             return None;
         };
         self.types.look(message)?;
-        let headers =
-            self.headers.get(&(of.clone(), operation.to_owned(), output)).cloned().unwrap_or_default();
+        let headers = self
+            .bindings
+            .headers
+            .get(&(of.clone(), operation.to_owned(), output))
+            .cloned()
+            .unwrap_or_default();
         let mut content = Content::default();
         let suffix = if output { "Response" } else { "" };
         let mut taken = HashSet::new();
@@ -429,7 +350,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let single = parts.len() == 1;
         // In the style `rpc` an element stands around any number of parts (WSDL 1.1, 3.5).
         if (style.rpc || !parts.is_empty()) && parts.iter().all(|part| part.get("element").is_none()) {
-            let namespace = self.around.get(&(of.clone(), operation.to_owned(), output));
+            let namespace = self.bindings.around.get(&(of.clone(), operation.to_owned(), output));
             let namespace = namespace.unwrap_or(&of.namespace).clone();
             content.wrapper = Some(QName::new(namespace, format!("{operation}{suffix}")));
         }
