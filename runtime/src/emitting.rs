@@ -69,12 +69,10 @@ impl Shared {
     /// Too many signals wait for these listeners, or the arguments are of another shape than the signal's.
     fn tell_here(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         let (interface, signal) = emission.topic.typed()?;
-        let subscribers = self.listeners.matching(emission.key, interface, signal);
-        if subscribers.is_empty() {
-            return Ok(());
-        }
+        let mut subscribers = self.listeners.matching(emission.key, interface, signal);
+        let Some(last) = subscribers.pop() else { return Ok(()) };
         if self.listeners.event_queue.is_flooded() {
-            let what = "too many signals wait for a listener in this process";
+            let what = "too many signals, or more than 512 MiB of them, wait for a listener in this process";
             return Err(Failure::new(Kind::LimitExceeded, Initiator::Here, what));
         }
         let body = NATIVE.write(&mut |sink| emission.arguments.encode(sink))?;
@@ -82,8 +80,9 @@ impl Shared {
         let (interface, signal) = (own(interface.id.as_bytes()), own(signal.name.as_bytes()));
         let heard = Incoming::signal(Bytes::new(), own(emission.key), interface, signal, body);
         for subscriber in subscribers {
-            self.listeners.event_queue.post(subscriber, SignalEvent::Signal(heard.clone()));
+            self.listeners.event_queue.post_copy(subscriber, SignalEvent::Signal(heard.clone()));
         }
+        self.listeners.event_queue.post(last, SignalEvent::Signal(heard));
         self.dispatch(&self.listeners.event_queue, None, None);
         Ok(())
     }

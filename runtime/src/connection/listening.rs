@@ -221,14 +221,15 @@ impl Connection {
     /// Queues a signal for those whom it is for; a flood ends the connection.
     pub(super) fn hear(&self, core: &mut Core, subscriptions: &[CallId], heard: Incoming) {
         if self.event_queue.is_flooded() {
-            let what = "too many signals wait for a listener that does not return";
+            let what =
+                "too many signals, or more than 512 MiB of them, wait for a listener that does not return";
             self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
             return;
         }
         let mut subscribers = subscriptions.iter().filter_map(|id| core.listeners.get(id));
         let last = subscribers.next_back();
         for subscriber in subscribers {
-            self.event_queue.post(Arc::clone(subscriber), SignalEvent::Signal(heard.clone()));
+            self.event_queue.post_copy(Arc::clone(subscriber), SignalEvent::Signal(heard.clone()));
         }
         if let Some(subscriber) = last {
             self.event_queue.post(Arc::clone(subscriber), SignalEvent::Signal(heard));
