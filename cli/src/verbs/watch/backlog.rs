@@ -93,7 +93,10 @@ impl Drop for Told {
 
 fn size(news: &News) -> usize {
     match news {
-        Some((_, SignalEvent::Signal(heard))) => NEWS + heard.body.bytes.len(),
+        Some((_, SignalEvent::Signal(heard))) => {
+            let parts = [&heard.sender, &heard.key, &heard.interface, &heard.operation, &heard.body.bytes];
+            NEWS + parts.into_iter().map(|part| part.len()).sum::<usize>()
+        }
         _ => NEWS,
     }
 }
