@@ -140,8 +140,8 @@ fn parse_hex(hex: &str) -> Result<Reference, Failure> {
 
 /// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`. All addresses become endpoints of one profile,
 /// so the lowest version among them is used for all: a request must not have a higher version than any server
-/// behind them reads. An address with `ssliop:` becomes an endpoint with TLS, and only then does a `?` in the
-/// key begin options of TLS. Its server reads 1.1 at least.
+/// behind them reads; but 1.1 at least where one has TLS. An address with `ssliop:` becomes an endpoint with TLS, and only then does a `?` in the
+/// key begin options of TLS.
 fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
     // Elsewhere a key may have a `?`.
