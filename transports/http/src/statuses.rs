@@ -5,7 +5,7 @@
 //! request is dispatched says no to it for certain.
 
 use everywire_model::{Completed, Kind};
-use http::header::RETRY_AFTER;
+use http::header::{RETRY_AFTER, VIA};
 use http::{HeaderMap, StatusCode};
 
 /// The kind of failure behind a status that is no success, and a sentence.
@@ -31,12 +31,14 @@ pub fn meaning(status: StatusCode) -> (Kind, &'static str) {
 /// a request on.
 pub fn completed(status: StatusCode, headers: &HeaderMap) -> Completed {
     match status.as_u16() {
-        301 | 307 | 308 | 401 | 403..=405 | 407 | 408 | 410 | 413 | 415 | 429 => Completed::No,
+        301 | 307 | 308 | 401 | 403..=405 | 407 | 410 | 413 | 415 | 429 => Completed::No,
         // A server without room says when to come again. Without that it may be a gateway whose service broke the
-        // connection (Envoy), or a service that was too slow (Spring).
-        503 if headers.contains_key(RETRY_AFTER) => Completed::No,
-        // Also 302 and 303, which lead on from what was done (RFC 9110 §15.4), and 400, which a fault of the sender has
-        // (SOAP 1.2 part 2, 7.5.2).
+        // connection (Envoy), or a service that was too slow (Spring). A cache says it also of a service that broke off in the
+        // middle; it says that it is between (Varnish).
+        503 if headers.contains_key(RETRY_AFTER) && !headers.contains_key(VIA) => Completed::No,
+        // Also 408, which a gateway says of a request that it has handed on whole (Envoy before 504 took its place),
+        // 302 and 303, which lead on from what was done (RFC 9110 §15.4), and 400, which a fault of the sender has (SOAP 1.2
+        // part 2, 7.5.2).
         _ => Completed::Maybe,
     }
 }

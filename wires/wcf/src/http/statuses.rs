@@ -48,7 +48,7 @@ pub(super) fn hint(status: StatusCode) -> &'static str {
         }
         405 => "is it the address of the endpoint, not of its page?",
         407 => "name the service directly",
-        408 => "call again",
+        408 => "call again if the call may run twice",
         413 => {
             "raise MaxReceivedMessageSize (65536 by default) of the service's binding, and maxAllowedContentLength of IIS"
         }
@@ -74,21 +74,29 @@ pub(super) fn wrong_login(address: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderValue;
+    use http::header::{RETRY_AFTER, VIA};
 
     #[test]
     fn every_error_says_what_to_do() {
-        let later = HeaderMap::from_iter([(http::header::RETRY_AFTER, http::HeaderValue::from_static("1"))]);
+        let later = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("1"))]);
+        // As Varnish writes it, also of a service that broke off in the middle.
+        let mut passed_on = later.clone();
+        passed_on.insert(VIA, HeaderValue::from_static("1.1 cache (Varnish/7.1)"));
         let none = HeaderMap::new();
         for (status, headers, kind, word, completed) in [
             (400, &none, Kind::Violation, "basic://", Completed::Maybe),
             (401, &none, Kind::Refused, "USER:PASSWORD", Completed::No),
             (403, &none, Kind::Refused, "right", Completed::No),
             (404, &none, Kind::NoObject, "path", Completed::No),
+            (407, &none, Kind::Refused, "directly", Completed::No),
+            (408, &none, Kind::TimedOut, "again", Completed::Maybe),
             (413, &none, Kind::LimitExceeded, "MaxReceivedMessageSize", Completed::No),
             (415, &none, Kind::Unsupported, "wshttp://", Completed::No),
             (307, &none, Kind::BadReference, "Location", Completed::No),
             (303, &none, Kind::BadReference, "Location", Completed::Maybe),
             (503, &later, Kind::Busy, "later", Completed::No),
+            (503, &passed_on, Kind::Busy, "later", Completed::Maybe),
             (503, &none, Kind::Busy, "later", Completed::Maybe),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
