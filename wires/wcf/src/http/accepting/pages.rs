@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::values::bare;
 use bytes::Bytes;
 use everywire_model::{Answer, CallId, Event, Expects, Failure, Incoming, Kind};
-use http::header::{CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
 /// Numbers of requests that the exchange knows nothing of begin here.
@@ -77,8 +77,21 @@ fn refused(failure: &Failure) -> Response<Vec<Bytes>> {
             told(StatusCode::NOT_FOUND, "there is no such page")
         }
         Kind::Refused => told(StatusCode::FORBIDDEN, failure.message()),
-        Kind::Busy => told(StatusCode::SERVICE_UNAVAILABLE, failure.message()),
+        Kind::Busy => with(told(StatusCode::SERVICE_UNAVAILABLE, failure.message()), RETRY_AFTER, "1"),
         Kind::TimedOut => told(StatusCode::GATEWAY_TIMEOUT, failure.message()),
         _ => told(StatusCode::BAD_GATEWAY, failure.message()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::Initiator;
+
+    #[test]
+    fn a_page_of_a_busy_service_says_when_to_come_again() {
+        let response = refused(&Failure::new(Kind::Busy, Initiator::Peer, "too many calls wait"));
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers().get("retry-after").map(HeaderValue::as_bytes), Some(&b"1"[..]));
     }
 }
