@@ -5,6 +5,9 @@
 use crate::channels;
 use crate::http_support;
 use crate::http_support::{Values, interface, replies, sent, way};
+use crate::reliable_http::{calling_by, response};
+use crate::soap_support::strangers::between;
+use crate::soap_support::{KEY, remote_object, wire_state};
 use everywire_model::*;
 use everywire_wcf::WCF;
 use std::time::Instant;
@@ -121,6 +124,50 @@ fn a_one_way_message_of_a_reliable_session_fails_with_its_connection() {
     let [(failed, Outcome::Failed(failure))] = &ends[..] else { panic!("{ends:?}") };
     // Only the question for a session has left.
     assert_eq!((*failed, failure.completed()), (id, Completed::No));
+}
+
+/// What says that a one-way message was not taken does not say that it has arrived.
+#[test]
+fn a_one_way_message_that_was_not_taken_has_not_arrived() {
+    let way = || http_support::way("wshttp://127.0.0.1:8000/echo?reliable=on");
+    let wire_state = wire_state(remote_object(), KEY);
+    let (mut session, _) = calling_by(way(), &wire_state, 2);
+    // A gateway without its service: the session sends the message again.
+    http_support::send(&mut session, b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").unwrap();
+    assert!(http_support::replies(&mut session).is_empty() && session.outstanding() == 1);
+    let (mut session, _) = calling_by(way(), &wire_state, 2);
+    let fault = "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:a=\"http://www.w3.org/2005/08/addressing\">\
+        <s:Header><a:Action>http://www.w3.org/2005/08/addressing/fault</a:Action></s:Header><s:Body><s:Fault><s:Code>\
+        <s:Value>s:Sender</s:Value><s:Subcode><s:Value>a:ActionNotSupported</s:Value></s:Subcode></s:Code><s:Reason>\
+        <s:Text xml:lang=\"en\">not here</s:Text></s:Reason></s:Fault></s:Body></s:Envelope>";
+    http_support::send(&mut session, &response(fault)).unwrap();
+    let [(_, Outcome::Failed(failure))] = &http_support::replies(&mut session)[..] else {
+        panic!("it was refused")
+    };
+    assert_eq!(failure.message(), "not here");
+}
+
+/// The response to a message of a reliable session may be the answer to another: its fault is that one's.
+#[test]
+fn a_fault_of_another_call_does_not_fail_a_one_way_message() {
+    let way = way("wshttp://127.0.0.1:8000/echo?reliable=on");
+    let (mut session, said) = calling_by(way.clone(), &wire_state(remote_object(), KEY), 0);
+    let first = between(said.rsplit_once("<s:Envelope").unwrap().1, "MessageID>", "<").to_owned();
+    let two = tell(&mut session, &way);
+    // The first gets no response of its own.
+    http_support::send(&mut session, b"HTTP/1.1 504 Late\r\nContent-Length: 0\r\n\r\n").unwrap();
+    let next = http_support::told(&mut session);
+    assert!(next.contains("MessageNumber>2<"), "{next}");
+    let fault = format!(
+        "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:a=\"http://www.w3.org/2005/08/addressing\">\
+         <s:Header><a:Action>http://www.w3.org/2005/08/addressing/fault</a:Action><a:RelatesTo>{first}</a:RelatesTo></s:Header>\
+         <s:Body><s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">not like this</s:Text>\
+         </s:Reason></s:Fault></s:Body></s:Envelope>"
+    );
+    http_support::send(&mut session, &response(&fault)).unwrap();
+    let ends = replies(&mut session);
+    let [(one, Outcome::Failed(failure)), (done, Outcome::Done(_))] = &ends[..] else { panic!("{ends:?}") };
+    assert!(*done == two && *one != two && failure.message() == "not like this", "{failure}");
 }
 
 #[test]

@@ -201,11 +201,7 @@ impl SoapChannel {
     /// An answer came.
     fn answered(&mut self, message: Message<'_>, is_fault: bool) {
         let Message { head, document, .. } = message;
-        let related = head
-            .relates_to
-            .as_ref()
-            .and_then(MessageId::guid)
-            .and_then(|guid| self.ids.call(&guid).or_else(|| self.resumed(&guid)));
+        let related = self.related(head);
         // The identifier says which call it is, if that waits.
         let named = related.filter(|id| self.waiting.get(*id).is_some());
         let Some(id) = named.or_else(|| {
@@ -258,13 +254,22 @@ impl SoapChannel {
         self.events.push_back(Event::Reply { id, outcome });
     }
 
-    /// What the response to a message without a reply has against it, if that is a fault.
+    /// The call that a message relates to, if that is one of this channel's.
+    fn related(&self, head: &Head<'_>) -> Option<CallId> {
+        let guid = head.relates_to.as_ref()?.guid()?;
+        self.ids.call(&guid).or_else(|| self.resumed(&guid))
+    }
+
+    /// What the response to a message without a reply has against it, if that is a fault. In a reliable session it may be the
+    /// answer to a call, which it names; such a message has no identifier that it could name.
     ///
     /// # Errors
     /// It is no envelope.
     pub fn objection_of(&self, document: &Bytes) -> Result<Option<Failure>, Failure> {
         let document = self.readable(document);
-        if !Head::read(self.dialect, document)?.is_fault(self.dialect.soap) {
+        let head = Head::read(self.dialect, document)?;
+        let is_of_call = self.reliable.is_some() && self.related(&head).is_some();
+        if is_of_call || !head.is_fault(self.dialect.soap) {
             return Ok(None);
         }
         Ok(Some(failure(&Fault::read(document)?)))
