@@ -123,6 +123,32 @@ fn objects_that_are_referred_to_are_read_where_they_are_meant() {
     }
 }
 
+/// What declares a prefix by itself says nothing of the elements beside it.
+#[test]
+fn a_prefix_of_references_may_mean_something_else_elsewhere() {
+    const OURS: &str = "xmlns:p='http://schemas.microsoft.com/2003/10/Serialization/'";
+    const OTHER: &str = "xmlns:p='urn:other'";
+    let leaf = record(&[("x", text())]);
+    let fields = ["a", "b", "c", "d"].map(|name| (name, leaf.clone()));
+    let one = "<a:a z:Id='i1'><a:x>1</a:x></a:a>";
+    let refers = |name: &str, declares: &str| format!("<a:{name} {declares} p:Ref='i1'/>");
+    let stands =
+        |name: &str, declares: &str| format!("<a:{name} {declares} p:ref='5'><a:x>1</a:x></a:{name}>");
+    for content in [
+        format!("<v>{one}{}{}{}</v>", stands("b", OTHER), refers("c", OURS), stands("d", OTHER)),
+        format!("<v>{one}{}{}{}</v>", refers("b", OURS), stands("c", OTHER), refers("d", OURS)),
+        // Where it is inherited, and declared anew.
+        format!("<v {OURS}>{one}{}{}{}</v>", refers("b", ""), stands("c", OTHER), refers("d", "")),
+        format!("<v {OTHER}>{one}{}{}{}</v>", stands("b", ""), refers("c", OURS), stands("d", "")),
+        format!("<v {OTHER}>{one}{}{}{}</v>", refers("b", OURS), stands("c", ""), refers("d", OURS)),
+        // A reference without a prefix between them.
+        format!("<v {OURS}>{one}{}<a:c href='#i1'/>{}</v>", refers("b", ""), refers("d", "")),
+    ] {
+        let Ok(Value::Struct(read)) = read(record(&fields), &content) else { panic!("{content}") };
+        assert!(read.iter().all(|(_, value)| *value == read[0].1), "{content}: {read:?}");
+    }
+}
+
 /// As PHP writes what occurs twice, and Axis everything that is no plain value.
 #[test]
 fn elements_of_soap_s_encoding_are_read_where_they_are_meant() {

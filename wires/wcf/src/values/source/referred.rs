@@ -4,7 +4,7 @@
 //! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
 //! bounded for a message; what would contain itself is refused.
 
-use super::state::{ElementSource, Kind, Place, Referred};
+use super::state::{ElementSource, Kind, Place};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
 use crate::values::cursor::{Cursor, Entered, Told};
 use crate::values::names::{ENCODING, SERIALIZATION};
@@ -27,23 +27,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 entered.refers = false;
                 return Ok(entered);
             }
-        } else if self.referred.as_ref().is_none_or(|known| known.prefix.as_ref() != Some(&told.prefix)) {
-            let is_other = |known: &Referred| known.other.as_ref() == Some(&told.prefix);
-            if !self.referred.as_deref().is_some_and(is_other) {
-                self.expand(here)?;
-                let namespace = self.declared(&told, &told.prefix)?;
-                let refers = [SERIALIZATION, ENCODING].contains(&namespace.as_str());
-                self.referred.get_or_insert_default().other = (!refers).then(|| told.prefix.clone());
-                entered.refers = refers;
-            } else {
-                entered.refers = false;
-            }
+        } else {
+            entered.refers = self.is_reference(&told, here)?;
             if !entered.refers {
                 return Ok(entered);
             }
         }
         self.cursor.finish()?;
-        let place = self.place(told)?;
+        let place = self.place(&told)?;
         self.expand(place.end.saturating_sub(place.at))?;
         // It refers to something that it stands in itself, or that an element stands in which led here.
         let is_inside = |position: usize| (place.at..place.end).contains(&position.saturating_sub(1));
@@ -58,6 +49,31 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Some(target) if !target.refers => Ok(target),
             _ => self.wrong(Violation::UnexpectedElement),
         }
+    }
+
+    /// Whether the attribute is of a namespace of references. What an element inherits is looked up once for a prefix; what it
+    /// declares by itself costs nothing, may differ from one to the next, and says nothing of others.
+    fn is_reference(&mut self, told: &Told, here: usize) -> Visit<bool> {
+        let own = told.declared.iter().any(|(prefix, _)| *prefix == told.prefix);
+        if !own && let Some(known) = &self.referred {
+            if known.prefix.as_ref() == Some(&told.prefix) {
+                return Ok(true);
+            }
+            if known.other.as_ref() == Some(&told.prefix) {
+                return Ok(false);
+            }
+        }
+        if !own {
+            self.expand(here)?;
+        }
+        let namespace = self.declared(told, &told.prefix)?;
+        let refers = [SERIALIZATION, ENCODING].contains(&namespace.as_str());
+        if !own {
+            let known = self.referred.get_or_insert_default();
+            let place = if refers { &mut known.prefix } else { &mut known.other };
+            *place = Some(told.prefix.clone());
+        }
+        Ok(refers)
     }
 
     /// Whether the contract has an attribute of this name at the value that was begun last.
@@ -100,7 +116,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Where the element is that a `z:Ref` names. The document is read for that once.
-    fn place(&mut self, told: Told) -> Visit<Place> {
+    fn place(&mut self, told: &Told) -> Visit<Place> {
         if self.referred.as_ref().is_none_or(|known| known.places.is_none()) {
             let mut found = HashMap::new();
             let mut cursor = self.cursor.rewound();
@@ -108,7 +124,6 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             self.referred.get_or_insert_default().places = Some(found);
         }
         let known = self.referred.get_or_insert_default();
-        known.prefix = Some(told.prefix);
         let place = known.places.as_ref().and_then(|places| places.get(&told.value)).copied();
         self.found(place, Violation::UnknownReference)
     }

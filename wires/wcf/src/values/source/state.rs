@@ -149,9 +149,9 @@ pub(super) struct Jumble<'a> {
 pub(super) struct Referred {
     /// Once they were looked for.
     pub(super) places: Option<HashMap<String, Place>>,
-    /// The prefix that is known to be that of references.
+    /// The prefix that is known to be that of references, where an element inherits it.
     pub(super) prefix: Option<String>,
-    /// The prefix that was found to be of something else.
+    /// The prefix that was found to be of something else, where an element inherits it.
     pub(super) other: Option<String>,
     /// Elements that referred to others, against `MAX_REFERENCES`.
     pub(super) count: usize,
