@@ -23,6 +23,7 @@
 //!   peer holds a connection for nothing. A connection whose answer is being read is not idle.
 //! * What waits is bounded: answers by `UNREAD`, further requests by `MAX_PIPELINED`.
 //! * Whatever breaks the connection is told to the peer first: a breach comes behind the response that says so.
+//!   Only who does not read its answers (`SlowReader`) would not read that either.
 
 use super::body::Outgoing;
 use super::desk::{Desk, Door};
@@ -46,6 +47,9 @@ use std::time::{Duration, Instant};
 /// How long the head of a request may take. A head that takes longer comes from an attack (slow requests),
 /// or over a line that is of no use.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// How long answers may wait before this side looks at how much of them was read, at least.
+const READ_TIME: Duration = Duration::from_secs(30 * HEAD_TIME.as_secs());
 
 /// Bytes of a body that have to arrive in each second, once [`HEAD_TIME`] has passed, and of answers that have to be read.
 pub const BODY_RATE: usize = 1 << 10;
@@ -320,7 +324,8 @@ impl<K> Server<K> {
     /// Looks at the time. Whether the connection has been quiet for too long, and ends.
     ///
     /// # Errors
-    /// A request arrives too slowly: its peer is told, and the connection must end.
+    /// A request arrives too slowly, and its peer is told; or answers are read too slowly, and nothing can be told behind them
+    /// ([`Breach::SlowReader`]). The connection must end.
     pub fn expire(&mut self, now: Instant) -> Result<bool, Breach> {
         if self.deadline().is_none_or(|deadline| deadline > now) {
             return Ok(false);
@@ -340,9 +345,10 @@ impl<K> Server<K> {
         Err(breach)
     }
 
-    /// How long the connection may be quiet now.
+    /// How long the connection may be quiet now. Linux wakes a writer when a third of its send buffer is free: 1.3 MiB leave at once
+    /// then, which a reader of 5 KiB/s has read in five minutes, and nothing is seen of it before.
     fn patience(&self) -> Duration {
-        if self.out.is_empty() { self.bounds.idle } else { self.bounds.idle.max(HEAD_TIME) }
+        if self.out.is_empty() { self.bounds.idle } else { self.bounds.idle.max(READ_TIME) }
     }
 
     /// Whether the connection is idle. One whose answers are read is not, and this look at them is the last one now. The operating
