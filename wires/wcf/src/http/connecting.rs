@@ -482,7 +482,7 @@ impl Session for Connecting {
             // What is wrong with it is told to its caller, and nothing else comes by this connection.
             let _ = self.work(Instant::now());
         }
-        let unsent = self.flight.is_some() && self.transmit().len() >= self.whole;
+        let unsent = self.flight.is_some() && self.whole > 0 && self.transmit().len() >= self.whole;
         for (flight, _) in std::mem::take(&mut self.queue) {
             self.fail(&flight, failure.clone().with_completed(Completed::No));
         }
