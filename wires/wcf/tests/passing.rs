@@ -191,6 +191,21 @@ fn faults_pass_with_all_they_say() {
 
 const SOAP: &str = "http://www.w3.org/2003/05/soap-envelope";
 
+#[test]
+fn a_failure_of_a_servant_that_may_have_begun_promises_nothing() {
+    let contract = remote_object();
+    for dialect in DIALECTS {
+        for kind in [Kind::NoOperation, Kind::NoObject, Kind::Busy, Kind::Refused, Kind::LimitExceeded] {
+            let mut pair = serving(dialect, &contract);
+            let failure = Failure::new(kind, Initiator::Peer, "the next service says so");
+            let failure = failure.with_completed(Completed::Maybe);
+            let (_, outcome) = pair.call(&contract, "VoidCall", vec![], Answer::Failed(&failure));
+            let Outcome::Failed(back) = outcome else { panic!("{outcome:?}") };
+            assert_eq!((back.kind(), back.completed()), (kind, Completed::Maybe), "{dialect:?} {back}");
+        }
+    }
+}
+
 /// A request of a stranger, with other prefixes than ours, all of them declared outside the body.
 fn strange(headers: &str) -> Vec<u8> {
     format!(

@@ -206,21 +206,6 @@ fn failures_keep_their_kind_and_say_their_code() {
 }
 
 /// Codes that promise that nothing was done are not those of a servant that may have begun.
-#[test]
-fn a_failure_of_a_servant_that_may_have_begun_promises_nothing() {
-    let contract = remote_object();
-    for dialect in DIALECTS {
-        for kind in [Kind::NoOperation, Kind::NoObject, Kind::Busy, Kind::Refused, Kind::LimitExceeded] {
-            let mut pair = serving(dialect, &contract);
-            let failure = Failure::new(kind, Initiator::Peer, "the next service says so");
-            let failure = failure.with_completed(Completed::Maybe);
-            let (_, outcome) = pair.call(&contract, "VoidCall", vec![], Answer::Failed(&failure));
-            let Outcome::Failed(back) = outcome else { panic!("{outcome:?}") };
-            assert_eq!((back.kind(), back.completed()), (kind, Completed::Maybe), "{dialect:?} {back}");
-        }
-    }
-}
-
 /// A servant's own words (PHP's `new SoapFault("ActionNotSupported", ...)`), and a code that WCF hands on from another service.
 #[test]
 fn a_fault_that_a_servant_may_throw_promises_nothing() {
