@@ -1,6 +1,6 @@
 //! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
 //!
-//! State: one token of look-ahead, the place of the token before it, and two counters. MIDL has words instead
+//! State: one token of look-ahead (two after `put_back`), the place of the token before it, and two counters. MIDL has words instead
 //! of keywords: a word means something by its place alone, so each method compares it.
 //!
 //! A method that fails has reported the mistake and returns `Skip`; the nearest list catches it and goes on
@@ -33,6 +33,8 @@ pub(super) struct Parser<'a> {
     source: Preprocessor,
     report: &'a mut Report,
     current: Token,
+    /// The token behind `current`, where `current` was taken and put back.
+    ahead: Option<Token>,
     /// The place of the token before `current`; where it ends, a missing `;` belongs.
     last: Span,
     /// Pragmas of ours before `current` that nobody took yet.
@@ -47,9 +49,8 @@ pub(super) struct Parser<'a> {
 
 /// Parses all that a source yields. A stray `}` is reported, and reading goes on behind it.
 pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
-    let (current, last) = (Token::default(), Span::default());
-    let mut parser =
-        Parser { source, report, current, last, pragmas: Vec::new(), around: 0, depth: 0, nodes: 0 };
+    let (current, ahead, last, pragmas) = (Token::default(), None, Span::default(), Vec::new());
+    let mut parser = Parser { source, report, current, ahead, last, pragmas, around: 0, depth: 0, nodes: 0 };
     parser.advance();
     let mut items = Vec::new();
     loop {
@@ -392,9 +393,20 @@ impl Parser<'_> {
         if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
     }
 
+    /// Makes the word that was taken last the token at hand again; `last` is what stands before it.
+    fn put_back(&mut self, word: Ident, last: Span) {
+        let again = Token { kind: Kind::Word(word.name), span: word.span, doc: None };
+        self.ahead = Some(std::mem::replace(&mut self.current, again));
+        self.last = last;
+    }
+
     /// Directives of the preprocessor mean nothing in MIDL.
     fn advance(&mut self) {
         self.last = self.current.span;
+        if let Some(token) = self.ahead.take() {
+            self.current = token;
+            return;
+        }
         loop {
             self.current = self.source.next(self.report);
             match &mut self.current.kind {

@@ -76,6 +76,11 @@ impl Parser<'_> {
                 self.advance();
                 match self.bitmap()? {
                     Members { tag: None, members: None } => TypeKind::Name(ident),
+                    // What is behind the word tells whether it is the name that is declared.
+                    Members { tag: Some(tag), members: None } if self.ends_declarator() => {
+                        self.put_back(tag, start);
+                        TypeKind::Name(ident)
+                    }
                     Members { tag: Some(tag), members: None } => TypeKind::Name(tag),
                     members => TypeKind::Bitmap(Box::new(members)),
                 }
@@ -91,6 +96,11 @@ impl Parser<'_> {
         };
         self.qualifiers();
         Ok(TypeSpec { kind, span: start.to(self.last) })
+    }
+
+    /// Whether the token at hand stands behind a name that is declared.
+    fn ends_declarator(&self) -> bool {
+        matches!(self.current.kind, Kind::Punct(";" | "," | ")" | "[" | "=" | ":"))
     }
 
     /// Steps over words that say nothing about bytes.
