@@ -29,6 +29,8 @@ pub(super) struct Attribute {
     pub(super) values: Vec<Option<Expr>>,
     /// The type in its parentheses, for `switch_type`, `wire_marshal` and `transmit_as`.
     pub(super) spec: Option<TypeSpec>,
+    /// Whether a value calls a function. Names that are declared together ask each time, so it is looked up once.
+    pub(super) calls: bool,
     /// The text of a version.
     pub(super) text: String,
 }
@@ -275,6 +277,17 @@ impl Expr {
         match self.kind {
             ExprKind::Binary(..) | ExprKind::Choice(..) => format!("({})", self.text()),
             _ => self.text(),
+        }
+    }
+
+    /// Whether a function of a program is called. The parser bounds how deep an expression is.
+    pub(super) fn calls(&self) -> bool {
+        match &self.kind {
+            ExprKind::Name(name) => name.contains('('),
+            ExprKind::Unary(_, operand) => operand.calls(),
+            ExprKind::Binary(_, left, right) => left.calls() || right.calls(),
+            ExprKind::Choice(condition, one, other) => condition.calls() || one.calls() || other.calls(),
+            _ => false,
         }
     }
 

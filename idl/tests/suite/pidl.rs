@@ -121,6 +121,87 @@ fn other_files_have_no_names_of_the_dialect() {
     assert!(mistakes.to_string().contains("there is no type `nstring`"), "{mistakes}");
 }
 
+/// One of its words at a field is enough, at whatever depth.
+#[test]
+fn words_of_the_dialect_at_fields_tell_it() {
+    let head = "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\"), version(1.0)] interface mill {";
+    for (fields, word) in [
+        ("[relative] long *a;", "relative"),
+        ("[flag(NDR_BIG_ENDIAN)] long a, b;", "flag(NDR_BIG_ENDIAN)"),
+        ("struct { [subcontext(4)] long a; } inner;", "subcontext(4)"),
+        ("[switch_is(1)] union { [case(1)] [obfuscation(1)] long a; } inner;", "obfuscation(1)"),
+    ] {
+        let text = format!(
+            "{head} typedef struct {{ {fields} }} Sack; void Carry([in,ref] Sack *sack); void Rest([in] long a); }}"
+        );
+        let contract = read(&text);
+        let missing: Vec<&str> = left_out(&mill(&contract).notes).collect();
+        assert!(
+            matches!(missing[..], [said] if said.contains("Carry") && said.contains(&format!("`{word}`"))),
+            "{fields}: {missing:?}"
+        );
+    }
+    // MIDL has the word as well.
+    let text =
+        format!("{head} typedef struct {{ [ignore] long *a; }} Sack; void Carry([in,ref] Sack *sack); }}");
+    assert!(left_out(&mill(&read(&text)).notes).next().is_none());
+}
+
+/// Words that change the bytes count at a struct without a typedef, and at a typedef of anything.
+#[test]
+fn types_of_any_kind_may_travel_otherwise() {
+    let contract = read(
+        "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\"), version(1.0)] interface mill {
+            [flag(NDR_NOALIGN)] struct sack { uint32 kilos; };
+            typedef [flag(NDR_BIG_ENDIAN)] uint32 be32;
+            typedef [nopush,nopull] enum { RYE, OATS } grain;
+            typedef [nopush,nopull] enum later { SOON } later;
+            typedef struct { uint32 a; } Plain;
+            typedef [relative] Plain *Far;
+            void Sack([in,ref] struct sack *a);
+            void Big([in] be32 a);
+            void Grain([in] grain a);
+            void Later([in] enum later a);
+            void Far_([in] Far a);
+            void Plain_([in,ref] Plain *a); }",
+    );
+    let missing: Vec<&str> = left_out(&mill(&contract).notes).collect();
+    assert_eq!(missing.len(), 5, "{missing:#?}");
+    for (said, (name, word)) in missing.iter().zip([
+        ("Sack", "flag(NDR_NOALIGN)"),
+        ("Big", "flag(NDR_BIG_ENDIAN)"),
+        ("Grain", "nopush"),
+        ("Later", "nopush"),
+        ("Far_", "relative"),
+    ]) {
+        assert!(said.contains(&format!("`{name}`")) && said.contains(&format!("`{word}`")), "{missing:#?}");
+    }
+    assert_eq!(operation(&contract, "Plain_").arguments.fields().len(), 1);
+}
+
+/// What a file defines itself goes before the types that pidl knows, and in MIDL `bitmap` is a word as any other.
+#[test]
+fn own_types_may_be_called_as_those_of_the_dialect() {
+    let contract = read(
+        "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\"), version(1.0)] interface mill {
+            struct int64 { long lo; long hi; };
+            typedef struct { long w; } bitmap;
+            typedef bitmap mine;
+            typedef struct { bitmap map; bitmap maps[2], other; } Tile;
+            void Wide([in] int64 a);
+            void Map([in] bitmap b);
+            void Tile_([in,ref] Tile *a, [in] mine m); }",
+    );
+    for (name, of) in [("Wide", "int64"), ("Map", "bitmap"), ("Tile_", "Tile")] {
+        let shape = &operation(&contract, name).arguments.fields()[0].shape;
+        assert!(matches!(shape.resolved(), Shape::Struct(held) if held.name == of), "{name}: {shape:?}");
+    }
+    let unknown =
+        "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\")] interface mill { void f([in] time_t a); }";
+    let mistakes = midl::parse(unknown, "mill.idl").unwrap_err();
+    assert!(mistakes.to_string().contains("there is no type `time_t`"), "{mistakes}");
+}
+
 /// `iid_is` says what the reference is, whatever type is written.
 #[test]
 fn a_reference_with_an_identity_beside_it_has_no_other_type() {

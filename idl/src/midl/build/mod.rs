@@ -240,6 +240,11 @@ impl<'a> Builder<'a> {
                         self.named.entry(key).or_insert_with(|| plain.ident.name.clone());
                     }
                 }
+                ItemKind::Type(spec) => {
+                    if let (Some(why), Some(key)) = (self.other_bytes(&item.attributes), types::key(spec)) {
+                        self.formless.insert(key, Rc::from(why));
+                    }
+                }
                 _ => {}
             }
         }

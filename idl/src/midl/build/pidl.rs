@@ -4,7 +4,7 @@
 //! `DATA_BLOB`, say bytes that NDR has not, or that code of Samba writes: what needs them is left out with a note that names the
 //! attribute and its line. Such names mean that only in a file that has words of pidl.
 
-use super::super::ast::{Attribute, Expr, Item, ItemKind, Members, TypeKind, has};
+use super::super::ast::{Attribute, Item, ItemKind, Member, Members, TypeKind, TypeSpec, has};
 use super::super::known;
 use super::{Builder, Ty, Typed};
 use everywire_model::contract::Constant;
@@ -21,17 +21,23 @@ const BYTES: &[&str] = &[
     "align",
     "compression",
     "flag",
+    IGNORE,
     "nodiscriminant",
     "noheader",
     "nopull",
     "nopush",
+    "null_is_ffffffff",
     "obfuscation",
     "relative",
     "relative_base",
     "relative_short",
     "skip",
+    "skip_noinit",
     "subcontext",
 ];
+
+/// The one of them that MIDL has as well.
+const IGNORE: &str = "ignore";
 
 /// Flags that only change what a program prints.
 const PRINTED: &[&str] = &["flag(LIBNDR_PRINT_ARRAY_HEX)", "flag(NDR_PAHEX)", "flag(NDR_SECRET)"];
@@ -49,7 +55,6 @@ const NUMBERS: &[(&str, Shape)] = &[
     ("int3264", Shape::I32),
     ("int64", Shape::I64),
     ("int8", Shape::I8),
-    ("time_t", Shape::U32),
     ("uint", Shape::U32),
     ("uint16", Shape::U16),
     ("uint32", Shape::U32),
@@ -87,29 +92,55 @@ const WRITTEN: &[&str] = &[
     "utf8string",
 ];
 
-/// Whether definitions are written in the dialect.
+/// Whether definitions are written in the dialect: one word of it anywhere tells.
 pub(super) fn is_pidl(items: &[Item]) -> bool {
     items.iter().any(|item| {
-        let said = |attributes: &[Attribute]| WORDS.iter().any(|word| has(attributes, word));
-        said(&item.attributes)
+        says(&item.attributes)
             || match &item.kind {
                 ItemKind::Interface(interface) => {
-                    let parameters =
-                        interface.methods.iter().flat_map(|method| method.parameters.iter().flatten());
                     is_pidl(&interface.items)
-                        || parameters.into_iter().any(|parameter| said(&parameter.attributes))
+                        || interface.methods.iter().any(|method| {
+                            is_pidl_type(&method.returns)
+                                || method.parameters.as_deref().is_some_and(are_pidl)
+                        })
                 }
                 ItemKind::Library(items) => is_pidl(items),
-                ItemKind::Typedef(spec, _) => matches!(spec.kind, TypeKind::Bitmap(_)),
+                ItemKind::Typedef(spec, _) | ItemKind::Type(spec) => is_pidl_type(spec),
                 _ => false,
             }
     })
 }
 
-/// Whether a function of a program decides.
-fn is_call(expr: &Expr) -> bool {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    expr.text().as_bytes().windows(2).any(|pair| matches!(pair, [before, b'('] if is_name(before)))
+/// Whether one of these attributes is of pidl alone.
+fn says(attributes: &[Attribute]) -> bool {
+    attributes
+        .iter()
+        .map(|attribute| attribute.name.as_str())
+        .any(|name| WORDS.contains(&name) || name != IGNORE && BYTES.contains(&name))
+}
+
+/// The same for a type and all inside of it, which the parser has bounded (`limits::NESTING`).
+fn is_pidl_type(spec: &TypeSpec) -> bool {
+    match &spec.kind {
+        TypeKind::Bitmap(_) => true,
+        TypeKind::Struct(record) => record.members.as_deref().is_some_and(are_pidl),
+        TypeKind::Union(union) => {
+            let members = union.arms.iter().flatten().filter_map(|arm| arm.member.as_ref());
+            members.into_iter().any(|member| are_pidl(std::slice::from_ref(member)))
+        }
+        TypeKind::SafeArray(element, _) => is_pidl_type(element),
+        _ => false,
+    }
+}
+
+/// The same for fields or parameters. Names that are declared together share what is looked at, which is looked at once.
+fn are_pidl(members: &[Member]) -> bool {
+    let mut before: Option<&Rc<TypeSpec>> = None;
+    members.iter().any(|member| {
+        let is_shared = before.is_some_and(|spec| Rc::ptr_eq(spec, &member.spec));
+        before = Some(&member.spec);
+        !is_shared && (says(&member.attributes) || is_pidl_type(&member.spec))
+    })
 }
 
 impl Builder<'_> {
@@ -121,6 +152,7 @@ impl Builder<'_> {
         match name {
             // 64 bits at an address that 4 divides: two numbers, the low one first.
             "NTTIME" | "dlong" | "udlong" if self.is_pidl => known::ty("FILETIME"),
+            "time_t" if self.is_pidl => Some(Ty::Value(Typed::leaf(Shape::U32))),
             _ if self.is_pidl && WRITTEN.contains(&name) => {
                 Some(Ty::Stays(Rc::from(format!("code of Samba writes `{name}`"))))
             }
@@ -133,7 +165,7 @@ impl Builder<'_> {
         let changes = |attribute: &&Attribute| {
             let is_other = self.is_pidl && BYTES.contains(&attribute.name.as_str());
             is_other && !PRINTED.contains(&self.report.text_of(attribute.span))
-                || attribute.name.ends_with("_is") && attribute.values.iter().flatten().any(is_call)
+                || attribute.calls && attribute.name.ends_with("_is")
         };
         let attribute = attributes.iter().find(changes)?;
         let line = self.report.line_of(attribute.span) + 1;

@@ -94,12 +94,12 @@ impl Builder<'_> {
         if let Some(why) = declarator.stays {
             return self.stay(why);
         }
-        if let Some(why) = self.other_bytes(attributes) {
-            return self.stay(why);
-        }
         if self.texts > limits::TEXTS {
             // That was said where it was exceeded.
             return None;
+        }
+        if let Some(why) = self.other_bytes(attributes) {
+            return self.stay(why);
         }
         let (mut base, mut levels) = self.levels(ty, declarator)?;
         // The innermost pointer is the handle itself.

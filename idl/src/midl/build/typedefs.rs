@@ -25,6 +25,11 @@ impl Builder<'_> {
             Some(ty) => Some(ty),
             None => self.spec(spec, &wanted, &item.attributes, None),
         };
+        if let Some(why) = self.other_bytes(&item.attributes) {
+            self.stays = None;
+            self.written_otherwise(spec, declarators, &Rc::from(why));
+            return;
+        }
         // A name for something that does not travel is known all the same, so that its use is left out and
         // not reported.
         let Some(ty) = ty.or_else(|| self.stays.take().map(Ty::Stays)) else { return };
@@ -88,6 +93,27 @@ impl Builder<'_> {
                 continue;
             }
             self.types.insert(name.clone(), ty);
+        }
+    }
+
+    /// Gives names to what travels otherwise than NDR says: what uses them is left out. What is defined on the way, such as the
+    /// members of an enumeration, stays.
+    fn written_otherwise(&mut self, spec: &TypeSpec, declarators: &[Declarator], why: &Rc<str>) {
+        if let Some(key) = types::key(spec).filter(|key| key.starts_with("enum "))
+            && let Some(record) = self.records.get_mut(&key)
+        {
+            let name = record.name().to_owned();
+            *record = types::Record::Broken { name, stays: Some(Rc::clone(why)), shape: None };
+        }
+        for declarator in declarators {
+            let ident = &declarator.ident;
+            if known::is_type(&ident.name) {
+                continue;
+            }
+            // A struct or an enumeration without a tag has declared the name by now.
+            if self.places.contains_key(&ident.name) || self.declare(&ident.name, ident.span) {
+                self.types.insert(ident.name.clone(), Ty::Stays(Rc::clone(why)));
+            }
         }
     }
 

@@ -144,6 +144,13 @@ impl Builder<'_> {
         if let Some(ty) = known::ty(name) {
             return Some(ty);
         }
+        // C++ takes the tag for the name, and MIDL files do so as well.
+        for keyword in ["struct", "union"] {
+            let key = format!("{keyword} {name}");
+            if self.records.contains_key(&key) {
+                return Some(Ty::Mention(key));
+            }
+        }
         if let Some(ty) = self.of_pidl(name) {
             return Some(ty);
         }
@@ -153,13 +160,6 @@ impl Builder<'_> {
         }
         if name == HANDLE {
             return Some(Ty::Stays(Rc::from(BINDING)));
-        }
-        // C++ takes the tag for the name, and MIDL files do so as well.
-        for keyword in ["struct", "union"] {
-            let key = format!("{keyword} {name}");
-            if self.records.contains_key(&key) {
-                return Some(Ty::Mention(key));
-            }
         }
         let problem = Problem::new(span, format!("there is no type `{name}`"));
         self.report.add(problem.help("define or import it before this"));
@@ -445,6 +445,7 @@ impl Builder<'_> {
         let Some(list) = &members.members else {
             return match self.records.get(&key) {
                 Some(Record::Done { typed, .. }) => Some(Ty::Value(typed.clone())),
+                Some(Record::Broken { stays: Some(why), .. }) => Some(Ty::Stays(Rc::clone(why))),
                 _ => {
                     self.problem(spec.span, &format!("`{key}` is not defined here"));
                     None

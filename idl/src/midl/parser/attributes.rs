@@ -4,7 +4,7 @@
 //! bytes. Values are parsed for the attributes that the builder reads, and passed over for all others,
 //! whatever stands in their parentheses.
 
-use super::super::ast::Attribute;
+use super::super::ast::{Attribute, Expr};
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
 
@@ -54,6 +54,7 @@ impl Parser<'_> {
             span: ident.span,
             values: Vec::new(),
             spec: None,
+            calls: false,
             text: String::new(),
         };
         if !self.is(&Kind::Punct("(")) {
@@ -85,6 +86,7 @@ impl Parser<'_> {
                 }
             }
             self.expect(")")?;
+            attribute.calls = attribute.values.iter().flatten().any(Expr::calls);
         } else {
             let start = self.current.span;
             self.skip_parentheses()?;
