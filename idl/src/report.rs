@@ -119,6 +119,12 @@ impl Report {
         self.files.iter().map(|file| (file.name.as_str(), file.text.as_ref()))
     }
 
+    /// What is known to be wrong or missing so far: file, place and message.
+    pub(crate) fn mistakes(&self) -> impl Iterator<Item = (u32, u32, &str)> {
+        let known = self.problems.iter().chain(&self.doubts);
+        known.map(|problem| (problem.span.file, problem.span.start, problem.message.as_str()))
+    }
+
     /// Adds a file and says its number.
     pub(crate) fn add_file(&mut self, name: &str, text: Arc<str>) -> u32 {
         let starts = text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n').map(|(_, next)| next);

@@ -2,6 +2,7 @@
 
 use everywire_idl::{midl, omg};
 use everywire_model::{Contract, Definition, Hold, Shape};
+use std::path::Path;
 
 /// The cell of a struct that has one.
 fn cell(contract: &Contract) -> usize {
@@ -32,4 +33,28 @@ fn mistakes_of_files_that_are_read_again_are_the_same() {
     let read = || omg::parse(text, "wrong.idl").unwrap_err();
     let (first, again) = (read(), read());
     assert_eq!((first.list.len(), &first), (1, &again));
+}
+
+/// Files that could not be read are looked for again, and each time it is said why they could not.
+#[test]
+fn a_file_that_was_missing_is_read_when_it_is_there() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("again");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (path, other) = (folder.join("a.idl"), folder.join("b.idl"));
+    let text = "#include \"b.idl\"\nstruct Node; typedef sequence<Node> Nodes; struct Node { Nodes below; };";
+    let _ = std::fs::remove_file(&other);
+    std::fs::write(&path, text).unwrap();
+    let read = || omg::parse_file(&path, &[]);
+    let missing = read().unwrap_err();
+    assert_eq!(missing, read().unwrap_err());
+    // It is found and too large: still none of the files that are read.
+    std::fs::File::create(&other).unwrap().set_len(9 << 20).unwrap();
+    let large = read().unwrap_err();
+    assert!(large.to_string().contains("larger than 8 MiB"), "{large}");
+    std::fs::write(&other, "const long FOUND = 1;").unwrap();
+    let contract = read().unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(contract.constants().count(), 1);
+    std::fs::remove_file(&other).unwrap();
+    assert_eq!(missing, read().unwrap_err());
+    std::fs::remove_dir_all(&folder).unwrap();
 }
