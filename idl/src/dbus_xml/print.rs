@@ -93,8 +93,9 @@ impl Printer {
         for (number, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
             if interface.attribute_of(number).is_none() {
                 let member = names::of_operation(operation);
-                let is_oneway = operation.oneway && !operation.raises.is_empty();
-                let wrong = if is_oneway { Some(RAISES_NOTHING.to_owned()) } else { wrong(member) };
+                // A served object can be called all the same, so it shows such a method without its exceptions.
+                let is_refused = self.strict && operation.oneway && !operation.raises.is_empty();
+                let wrong = if is_refused { Some(RAISES_NOTHING.to_owned()) } else { wrong(member) };
                 self.member(interface, member, wrong, |printer| printer.method(operation, member))?;
             }
         }
@@ -159,7 +160,9 @@ impl Printer {
         if operation.idempotent {
             self.annotation(3, IDEMPOTENT, "true");
         }
-        self.raises(RAISES, operation)?;
+        if !operation.oneway {
+            self.raises(RAISES, operation)?;
+        }
         for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
             self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
         }

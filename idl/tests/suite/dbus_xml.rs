@@ -2,7 +2,7 @@
 
 use crate::common::{data, outline};
 use everywire_idl::dbus_xml::{self, names, parse, parse_node, print, print_node};
-use everywire_model::{Contract, Direction, Notify, Shape};
+use everywire_model::{Contract, Definition, Direction, Hold, Interface, Notify, Shape};
 use std::path::Path;
 use std::process::Command;
 
@@ -121,6 +121,23 @@ fn a_node_is_one_object() {
     assert_eq!(outline(&again.contract), outline(&node.contract));
     let empty = parse_node(&print_node(&[], &[])).unwrap();
     assert!(empty.contract.definitions.is_empty() && empty.children.is_empty() && empty.name.is_empty());
+}
+
+/// No file can say a method without a reply that raises something; an object that serves one shows it without.
+#[test]
+fn an_object_shows_methods_without_a_reply_that_raise_something() {
+    let idl = "exception Closed { long since; }; interface Shop { void poke(in long a) raises (Closed); };";
+    let mut contract = everywire_idl::omg::parse(idl, "shop.idl").unwrap();
+    let mut shop = Interface::clone(contract.interface("Shop").unwrap());
+    shop.operations.to_mut()[0].oneway = true;
+    contract.definitions.retain(|definition| !matches!(definition, Definition::Interface(_)));
+    contract.definitions.push(Definition::Interface(Hold::new(shop.clone())));
+    let refused = print(&contract).unwrap_err();
+    assert!(refused.to_string().contains("raises nothing"), "{refused}");
+    let text = print_node(&[&shop], &[]);
+    let node = parse_node(&text).unwrap();
+    let shown = &node.contract.interfaces().next().unwrap().operations;
+    assert!(shown.len() == 1 && shown[0].oneway && shown[0].raises.is_empty(), "{text}");
 }
 
 #[test]
