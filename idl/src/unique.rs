@@ -17,6 +17,23 @@ pub(crate) fn legal(name: &str) -> String {
     out
 }
 
+/// Characters of the longest name that our readers of OMG IDL and MIDL take.
+const LONGEST: usize = 255;
+/// Characters that are left of a name which is too long. There is room for a hash behind it, and for a number behind that.
+const CUT: usize = 230;
+
+/// A name that is not too long for our readers. A hash tells of what is cut off, since names often begin alike.
+pub(crate) fn cut(mut name: String) -> String {
+    if name.len() > LONGEST {
+        // FNV-1a with 64 bits, which is the same in each process.
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+        name = name.chars().take(CUT).collect();
+        let _ = write!(name, "_{hash:016x}");
+    }
+    name
+}
+
 /// The names given so far.
 #[derive(Default)]
 pub(crate) struct Unique {

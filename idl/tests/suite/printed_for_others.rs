@@ -2,7 +2,9 @@
 //! make the text of the second one wrong.
 
 use everywire_idl::{dbus_xml, kidl, midl, omg, wsdl};
-use everywire_model::{Contract, Definition, Shape};
+use everywire_model::shape::{Field, Name, Struct};
+use everywire_model::{Contract, Definition, Hold, Shape};
+use std::borrow::Cow;
 
 /// Two enumerations with the same members, built-in types of schemas, and a class without members.
 const MILL: &str = "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' \
@@ -309,4 +311,46 @@ fn the_text_of_midl_is_printed_again_as_it_is() {
     };
     let first = print(text);
     assert_eq!(print(&first), first);
+}
+
+/// Letters of other scripts become numbers, with which a name may be longer than readers take: it is cut, and stays apart from a name
+/// that begins alike.
+#[test]
+fn long_names_in_other_scripts_are_cut_and_stay_apart() {
+    let start = "\u{44f}".repeat(60);
+    let body = |end: &str| {
+        let name = Name::from(format!("{start}{end}"));
+        let fields = [1, 2].map(|n| Field { name: Name::from(format!("{start}{n}")), shape: Shape::I32 });
+        let body = Struct { name, id: Name::default(), fields: Cow::Owned(fields.to_vec()) };
+        Definition::Type(Shape::Struct(Hold::new(body)))
+    };
+    let contract = Contract { definitions: vec![body("a"), body("b")] };
+    let of_omg = stable_omg(&contract);
+    let text = midl::print(&contract).unwrap();
+    let of_midl = midl::parse(&text, "again.idl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    for again in [of_omg, of_midl] {
+        let found: Vec<Vec<usize>> = again
+            .definitions
+            .iter()
+            .filter_map(|definition| match definition {
+                Definition::Type(Shape::Struct(body)) => Some(body),
+                _ => None,
+            })
+            .map(|body| body.fields.iter().map(|field| field.name.len()).chain([body.name.len()]).collect())
+            .collect();
+        assert_eq!(found.len(), 2, "{again:?}");
+        assert!(found.iter().flatten().all(|len| (230..256).contains(len)), "{found:?}");
+    }
+}
+
+/// A field that gets a number must not be called like its struct then.
+#[test]
+fn a_name_with_a_number_is_not_that_of_the_scope() {
+    let fields = ["a", "A"].map(|name| Field { name: Name::from(name.to_owned()), shape: Shape::I32 });
+    let name = Name::from("a_2".to_owned());
+    let body = Struct { name, id: Name::default(), fields: Cow::Owned(fields.to_vec()) };
+    let again = stable_omg(&Contract { definitions: vec![Definition::Type(Shape::Struct(Hold::new(body)))] });
+    let Some(Definition::Type(Shape::Struct(body))) = again.definitions.first() else { panic!("{again:?}") };
+    let names: Vec<&str> = body.fields.iter().map(|field| field.name.as_ref()).collect();
+    assert_eq!(names, ["a", "A_3"]);
 }

@@ -19,7 +19,7 @@ mod types;
 use super::ids::LIBRARIES;
 use super::known;
 use crate::empty::empty;
-use crate::unique::{Unique, legal};
+use crate::unique::{Unique, cut, legal};
 use crate::unprintable::Unprintable;
 use everywire_model::contract::Constant;
 use everywire_model::shape::{Enum, Name, Referent, TextKind};
@@ -343,9 +343,7 @@ pub(super) fn ident(name: &str) -> String {
     if WORDS.contains(&text.as_str()) {
         text.push('_');
     }
-    // The reader takes no longer ones; a name that is cut is unique for all that matters.
-    text.truncate(crate::omg::limits::IDENTIFIER);
-    text
+    cut(text)
 }
 
 /// The inside of a string literal. Characters that the encoding of the literal lacks become `?`.

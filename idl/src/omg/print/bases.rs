@@ -11,7 +11,7 @@ pub(super) fn bases(interface: &Interface) -> Vec<&Hold<Interface>> {
     if interface.kind != InterfaceKind::Class {
         return interface.bases.iter().collect();
     }
-    let mut kept: Vec<&Hold<Interface>> = Vec::new();
+    let (mut kept, mut kept_names): (Vec<&Hold<Interface>>, HashSet<&Name>) = (Vec::new(), HashSet::new());
     // Who has each name that is inherited so far.
     let mut owners: HashMap<String, &Name> = HashMap::new();
     for base in interface.bases.iter() {
@@ -23,9 +23,10 @@ pub(super) fn bases(interface: &Interface) -> Vec<&Hold<Interface>> {
                 pending.extend(next.bases.iter().map(|base| &**base));
             }
         }
-        let is_there = kept.iter().any(|known| known.name == base.name);
-        if !is_there && names.iter().all(|(said, of)| owners.get(said).is_none_or(|owner| owner == of)) {
+        let is_new = !kept_names.contains(&base.name);
+        if is_new && names.iter().all(|(said, of)| owners.get(said).is_none_or(|owner| owner == of)) {
             owners.extend(names);
+            kept_names.insert(&base.name);
             kept.push(base);
         }
     }

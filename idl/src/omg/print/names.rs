@@ -16,6 +16,7 @@
 
 use super::super::lexer::keyword;
 use super::bases::{bases, is_own};
+use crate::unique::{cut, legal};
 use everywire_model::shape::{Enum, Name};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
@@ -125,22 +126,29 @@ impl Names {
         let scope = self.scope(parent(name));
         let own = scope.last().cloned().unwrap_or_default();
         let wanted = ident(name);
-        let said = if own.eq_ignore_ascii_case(&wanted) {
+        let mut said = if own.eq_ignore_ascii_case(&wanted) {
             self.another(&scope.join("::"), wanted.clone())
         } else {
             self.take(&scope.join("::"), wanted.clone())
         };
+        // With a number it may be the name of the scope again, which is taken by now.
+        if own.eq_ignore_ascii_case(&said) {
+            said = self.another(&scope.join("::"), wanted.clone());
+        }
         self.keep(place, wanted, said);
     }
 
     /// The same for what stands in a body, by its number: those in `scope` whose own name `own` is.
     fn value(&mut self, place: String, scope: &str, own: &str, name: &str) -> String {
         let wanted = ident(name);
-        let said = if own == wanted {
+        let mut said = if own == wanted {
             self.another(scope, wanted.clone())
         } else {
             self.take(scope, wanted.clone())
         };
+        if said != wanted && own.eq_ignore_ascii_case(&said) {
+            said = self.another(scope, wanted.clone());
+        }
         self.keep(place, wanted, said.clone());
         said
     }
@@ -481,11 +489,11 @@ pub(super) fn ident(name: &str) -> String {
     if keyword(name).is_some() {
         return format!("_{name}");
     }
-    let mut said = crate::unique::legal(name);
+    let mut said = legal(name);
     if !said.starts_with(|c: char| c.is_ascii_alphabetic()) {
         said.insert(0, 'n');
     }
-    said
+    cut(said)
 }
 
 /// A string literal; split where a hexadecimal escape would swallow what follows.
