@@ -179,6 +179,47 @@ fn types_of_any_kind_may_travel_otherwise() {
     assert_eq!(operation(&contract, "Plain_").arguments.fields().len(), 1);
 }
 
+/// Arms of one name are told apart by their numbers, which another arm may have in its name.
+#[test]
+fn arms_with_one_name_get_names_that_are_free() {
+    let contract = read(
+        "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\"), version(1.0), helper(\"mill.h\")] interface mill {
+            typedef [switch_type(uint32)] union {
+                [case(1)] uint32 a; [case(2)] uint32 a_2; [case(3)] uint32 a; } Grain;
+            void Grind([in] uint32 level, [in,switch_is(level)] Grain *grain); }",
+    );
+    let names: Vec<&str> = contract
+        .definitions
+        .iter()
+        .find_map(|definition| match definition {
+            Definition::Type(Shape::Union(grain)) => {
+                Some(grain.arms.iter().map(|arm| arm.field.name.as_ref()))
+            }
+            _ => None,
+        })
+        .unwrap()
+        .collect();
+    assert_eq!(names, ["a", "a_2", "a_2_2"]);
+}
+
+/// `typedef enum X X;` announces an enumeration. With a pointer or a size it is a definition, and the name is taken: what has it
+/// never travels as the bare enumeration.
+#[test]
+fn names_for_pointers_and_arrays_of_an_enumeration_are_no_announcements() {
+    let with = |typedef: &str| {
+        let text = format!(
+            "[uuid(\"5d36b0c0-2f53-4c36-8c5b-2e51c6c2b230\"), version(1.0)] interface mill {{
+                enum Kind {{ RYE, OATS }}; typedef {typedef}; void Grind([in] Kind kind); }}"
+        );
+        midl::parse(&text, "mill.idl")
+    };
+    assert_eq!(operation(&with("enum Kind Kind").unwrap(), "Grind").arguments.fields().len(), 1);
+    for typedef in ["enum Kind *Kind", "enum Kind Kind[4]"] {
+        let mistakes = with(typedef).unwrap_err();
+        assert!(mistakes.to_string().contains("`Kind` is defined twice"), "{typedef}: {mistakes}");
+    }
+}
+
 /// What a file defines itself goes before the types that pidl knows, and in MIDL `bitmap` is a word as any other.
 #[test]
 fn own_types_may_be_called_as_those_of_the_dialect() {

@@ -112,7 +112,8 @@ impl Builder<'_> {
                 }
             };
             // The arms of one name have one type in pidl, or differ in what the caller sees.
-            if self.is_pidl && names_seen.contains(&name) {
+            // The longer name may be that of another arm; each turn makes it longer than any that was tried.
+            while self.is_pidl && names_seen.contains(&name) {
                 name = format!("{name}_{index}");
             }
             if !names_seen.insert(name.clone()) {

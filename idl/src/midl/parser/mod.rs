@@ -158,9 +158,12 @@ impl Parser<'_> {
                     TypeKind::Enum(of) if of.members.is_none() => of.tag.as_ref(),
                     _ => None,
                 };
+                let is_plain = |only: &Declarator| only.pointers == 0 && only.dimensions.is_empty();
                 // `typedef bitmap X X;` and the same with `enum` announce what another file defines.
                 match (announced, declarators.as_slice()) {
-                    (Some(of), [only]) if of.name == only.ident.name => ItemKind::Library(Vec::new()),
+                    (Some(of), [only]) if of.name == only.ident.name && is_plain(only) => {
+                        ItemKind::Library(Vec::new())
+                    }
                     _ => ItemKind::Typedef(spec, declarators),
                 }
             }
