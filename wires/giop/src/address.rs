@@ -140,8 +140,8 @@ fn parse_hex(hex: &str) -> Result<Reference, Failure> {
 
 /// `obj_addr { "," obj_addr } [ "/" key ]`, after `corbaloc:`. All addresses become endpoints of one profile,
 /// so the lowest version among them is used for all: a request must not have a higher version than any server
-/// behind them reads; but 1.1 at least where one has TLS. An address with `ssliop:` becomes an endpoint with TLS, and only then does a `?` in the
-/// key begin options of TLS.
+/// behind them reads; but 1.1 at least where one has TLS. An address with `ssliop:` becomes an endpoint with
+/// TLS, and only then does a `?` in the key begin options of TLS.
 fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let (addresses, key) = rest.split_once('/').unwrap_or((rest, ""));
     // Elsewhere a key may have a `?`.
@@ -156,7 +156,9 @@ fn parse_corbaloc(rest: &str) -> Result<Reference, Failure> {
     let mut lowest = (1, 2);
     let many = addresses.split(',').count();
     if many > PROFILE_ENDPOINTS {
-        return Err(Failure::over_limit(Initiator::User, "addresses of a corbaloc", many, PROFILE_ENDPOINTS));
+        let failure =
+            Failure::over_limit(Initiator::User, "addresses of a corbaloc", many, PROFILE_ENDPOINTS);
+        return Err(failure.with_hint("name fewer addresses: readers of references take no more"));
     }
     for address in addresses.split(',') {
         let (protocol, address) =
@@ -199,7 +201,8 @@ fn parse_version(text: &str) -> Result<(u8, u8), Failure> {
 fn check_place(endpoint: &Endpoint) -> Result<(), Failure> {
     let len = components::text_of(endpoint).len();
     if len > PLACE_TEXT {
-        return Err(Failure::over_limit(Initiator::User, "bytes of a host or a path", len, PLACE_TEXT));
+        let failure = Failure::over_limit(Initiator::User, "bytes of a host or a path", len, PLACE_TEXT);
+        return Err(failure.with_hint("use a shorter name: readers of references take no longer one"));
     }
     match endpoint.stream() {
         Endpoint::Tcp { port: 0, .. } => {
