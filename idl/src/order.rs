@@ -30,7 +30,9 @@ pub(crate) fn sorted<'c>(contract: &'c Contract, container: impl Fn(&str) -> Str
             }
         };
         groups.get_mut(at).into_iter().for_each(|group| group.push(index));
-        by_name.entry(name).or_insert(at);
+        if !name.is_empty() {
+            by_name.entry(name).or_insert(at);
+        }
     }
     let needed = |group: &[usize]| {
         let mut needs =
@@ -88,7 +90,7 @@ pub(crate) fn name(definition: &Definition) -> &str {
 struct Needs<'c> {
     by_name: &'c HashMap<&'c str, usize>,
     groups: Vec<usize>,
-    /// Aliases and maps that were looked into: many others may have them.
+    /// Aliases, maps, and types without a name that were looked into: many others may have them.
     seen: HashSet<(usize, bool)>,
     /// Types of other contracts that were looked into.
     names: HashSet<&'c str>,
@@ -136,13 +138,13 @@ impl<'c> Needs<'c> {
         match shape {
             Shape::Struct(held) => {
                 let Some(body) = held.get() else { return };
-                if self.is_elsewhere(&body.name, whole) {
+                if self.is_elsewhere(&body.name, held.identity(), whole) {
                     self.fields(held, depth);
                 }
             }
             Shape::Union(held) => {
                 let Some(body) = held.get() else { return };
-                if self.is_elsewhere(&body.name, whole) {
+                if self.is_elsewhere(&body.name, held.identity(), whole) {
                     body.arms.iter().for_each(|arm| self.shape(&arm.field.shape, true, depth));
                 }
             }
@@ -164,9 +166,9 @@ impl<'c> Needs<'c> {
     }
 
     /// Whether a struct or union is of no contract or another one, and is to be looked into.
-    fn is_elsewhere(&mut self, name: &'c Name, whole: bool) -> bool {
+    fn is_elsewhere(&mut self, name: &'c Name, identity: usize, whole: bool) -> bool {
         match self.by_name.get(name.as_ref()) {
-            _ if name.is_empty() => true,
+            _ if name.is_empty() => self.seen.insert((identity, whole)),
             Some(at) => {
                 if whole {
                     self.groups.push(*at);
