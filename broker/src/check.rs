@@ -4,9 +4,9 @@
 //! capabilities say (oneways, exceptions, out parameters, signals), and whether values of each type can be
 //! written. For the latter a value of each shape is made up and given to the wire's codec, in memory.
 //!
-//! States: none; a report is made and shown. Invariants: nothing connects and nothing listens, and at most the name of the
-//! administrator's host is looked up; and an
-//! operation that is said to cross whole has values of each of its types that both wires can write.
+//! States: none; a report is made and shown. Invariants: nothing connects and nothing listens, and at most the
+//! name of the administrator's host is looked up; and an operation that is said to cross whole has values of
+//! each of its types that both wires can write.
 //!
 //! What is not seen here: values that one wire has and the other not (a text with NUL, a number out of
 //! range), limits of size, and what a target does. Those are failures of single calls.

@@ -74,7 +74,7 @@ impl Parser<'_> {
             "bitmap" => {
                 let ident = Ident { name: word, span: start };
                 self.advance();
-                match self.bitmap()? {
+                match self.named_values()? {
                     Members { tag: None, members: None } => TypeKind::Name(ident),
                     // What is behind the word tells whether it is the name that is declared.
                     Members { tag: Some(tag), members: None } if self.ends_declarator() => {
@@ -224,13 +224,13 @@ impl Parser<'_> {
     /// An enumeration with its members, or the mention of one.
     fn enumeration(&mut self) -> Parse<Members> {
         self.advance();
-        let members = self.bitmap()?;
+        let members = self.named_values()?;
         self.some(members.tag.as_ref(), members.members.is_some())?;
         Ok(members)
     }
 
     /// A name, and in braces names with values. A comma may stand behind the last one.
-    fn bitmap(&mut self) -> Parse<Members> {
+    fn named_values(&mut self) -> Parse<Members> {
         let tag = self.tag()?;
         let members = if self.is(&Kind::Punct("{")) {
             Some(self.braced(|p| {
