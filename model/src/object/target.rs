@@ -24,7 +24,33 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Object {
     pub(super) target: Arc<dyn Target>,
     /// What the caller believes it to be: some wires name the interface in every call.
-    interface: Option<Hold<Interface>>,
+    interface: Option<Believed>,
+}
+
+/// An interface as an object keeps it. For each asynchronous function of each stub the compiler asks anew whether the object may be
+/// shared between threads; behind a trait object it does not look through all that an interface is made of, which took it a quarter
+/// of a second a function.
+#[derive(Clone)]
+enum Believed {
+    Static(&'static dyn Described),
+    Shared(Arc<dyn Described>),
+}
+
+/// Something that leads to an interface.
+trait Described: Send + Sync {
+    fn interface(&self) -> &Interface;
+}
+
+impl Described for Interface {
+    fn interface(&self) -> &Interface {
+        self
+    }
+}
+
+impl Described for Hold<Interface> {
+    fn interface(&self) -> &Interface {
+        self
+    }
 }
 
 /// The way to an object; implemented by the runtime.
@@ -103,13 +129,20 @@ impl Object {
     /// The same object, known to be of this interface.
     #[must_use]
     pub fn typed(mut self, interface: Hold<Interface>) -> Self {
-        self.interface = Some(interface);
+        self.interface = Some(match interface {
+            Hold::Static(interface) => Believed::Static(interface),
+            Hold::Shared(interface) => Believed::Shared(interface),
+            other => Believed::Shared(Arc::new(other)),
+        });
         self
     }
 
     /// What it is known to be.
     pub fn interface(&self) -> Option<&Interface> {
-        self.interface.as_deref()
+        self.interface.as_ref().map(|believed| match believed {
+            Believed::Static(described) => described.interface(),
+            Believed::Shared(described) => described.interface(),
+        })
     }
 
     pub(super) fn method<'a>(&'a self, operation: &'a Operation) -> Method<'a> {
