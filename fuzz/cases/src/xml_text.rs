@@ -50,8 +50,7 @@ fn body(bytes: &[u8], base: usize) -> Body {
 /// Events that read are written, and read again as the same.
 fn document(bytes: &[u8]) {
     let Some(events) = events(bytes) else { return };
-    let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out);
+    let mut writer = Writer::new();
     let mut open: Vec<(String, String)> = Vec::new();
     for event in &events {
         match event {
@@ -71,7 +70,7 @@ fn document(bytes: &[u8]) {
             }
         }
     }
-    assert_eq!(self::events(&out).as_deref(), Some(&*events));
+    assert_eq!(self::events(&writer.into_bytes()).as_deref(), Some(&*events));
 }
 
 #[derive(Debug, PartialEq)]

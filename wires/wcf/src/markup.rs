@@ -31,7 +31,7 @@ pub(crate) fn put(xml: &str, quotas: &ReaderQuotas, spaces: bool, writer: &mut W
     while let Some(event) = reader.next()? {
         match event {
             Event::Start(tag) => {
-                writer.put(&Record::Element(prefix(tag.prefix), Word::Inline(tag.local)));
+                writer.put(&Record::Element(Prefix::of(tag.prefix), Word::Inline(tag.local)));
                 for attribute in tag.attributes() {
                     let attribute = attribute?;
                     let value = &*attribute.value;
@@ -40,7 +40,7 @@ pub(crate) fn put(xml: &str, quotas: &ReaderQuotas, spaces: bool, writer: &mut W
                         ("xmlns", declared) => Record::Xmlns(Some(declared), Word::Inline(value)),
                         (of, local) => {
                             let value = if value.is_empty() { Value::Empty } else { Value::Chars(value) };
-                            Record::Attribute(prefix(of), Word::Inline(local), value)
+                            Record::Attribute(Prefix::of(of), Word::Inline(local), value)
                         }
                     });
                 }
@@ -53,12 +53,4 @@ pub(crate) fn put(xml: &str, quotas: &ReaderQuotas, spaces: bool, writer: &mut W
         }
     }
     Ok(())
-}
-
-fn prefix(text: &str) -> Prefix<'_> {
-    match text.as_bytes() {
-        [] => Prefix::None,
-        [letter @ b'a'..=b'z'] => Prefix::Letter(letter - b'a'),
-        _ => Prefix::Inline(text),
-    }
 }

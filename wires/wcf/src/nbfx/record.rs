@@ -36,6 +36,15 @@ pub enum Prefix<'a> {
 }
 
 impl<'a> Prefix<'a> {
+    /// From text; none if that is empty.
+    pub(crate) fn of(text: &'a str) -> Self {
+        match text.as_bytes() {
+            [] => Self::None,
+            [letter @ b'a'..=b'z'] => Self::Letter(letter - b'a'),
+            _ => Self::Inline(text),
+        }
+    }
+
     /// As text form spells it.
     pub(crate) fn spelled(self) -> Cow<'a, str> {
         match self {

@@ -15,6 +15,7 @@ pub struct Writer {
     foldable: Option<usize>,
 }
 
+#[allow(clippy::len_without_is_empty)]
 impl Writer {
     /// An empty document.
     pub fn new() -> Self {
@@ -24,6 +25,17 @@ impl Writer {
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Records that were written already.
+    pub fn raw(&mut self, records: &[u8]) {
+        self.foldable = None;
+        self.out.extend_from_slice(records);
     }
 
     /// Writes a record as it is. An end is a record of its own; [`Writer::end`] joins it to the text before it.

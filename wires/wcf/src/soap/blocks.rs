@@ -14,7 +14,7 @@ use super::{Form, Soap, head};
 use crate::dictionary::Words;
 use crate::markup;
 use crate::nbfx::{self, xml};
-use crate::text::{self, check_chars, escape};
+use crate::text::{self, check_chars};
 use crate::values::{ReaderQuotas, TEXT};
 use everywire_model::headers::Content;
 use everywire_model::visit::Visit;
@@ -45,16 +45,16 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
     };
     // The attribute needs the prefix of envelopes, which the message that is passed on may spell otherwise.
     let declared = (header.must_understand && !scoped).then(|| envelope(soap));
-    let prefix = if namespace.is_empty() { 0 } else { b'h' };
+    let prefix = if namespace.is_empty() { "" } else { "h" };
     let mut words = alone(form);
     let mut put = Put::new(form, &mut words);
     put.start(prefix, local);
     put.xmlns(prefix, namespace);
     if let Some(declared) = declared {
-        put.xmlns(b's', declared);
+        put.xmlns("s", declared);
     }
     if header.must_understand {
-        put.attribute(b's', "mustUnderstand", "1");
+        put.attribute("s", "mustUnderstand", "1");
     }
     match (&header.content, marked) {
         (Content::Bytes(raw), _) => put.raw(raw),
@@ -124,11 +124,10 @@ pub(crate) fn hops(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<u
 /// They cannot be read, or are longer than anybody should read.
 pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
     let Some(held) = body.headers().filter(|held| !held.raw().is_empty()) else { return Ok(Vec::new()) };
-    let most = LONGEST as u64;
     let document = body.bytes.get(..body.base).unwrap_or_default();
-    let length = document.len().max(held.raw().len()) as u64;
-    if length > most {
-        return Err(Failure::over_limit(Initiator::Peer, "bytes of headers to show", length, most));
+    let length = document.len().max(held.raw().len());
+    if length > LONGEST {
+        return Err(Failure::over_limit(Initiator::Peer, "bytes of headers to show", length, LONGEST));
     }
     if body.dialect == TEXT {
         return list(document, quotas);
@@ -167,39 +166,39 @@ fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
 
 /// What is inside the element that was opened last, as text or XML that needs nothing around it.
 fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
-    let (mut plain, mut marked, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut marked, mut open) = (String::new(), text::Writer::new(), Vec::new());
     let mut has_elements = false;
     loop {
         match cursor.next()? {
             Step::Open(element) => {
                 has_elements = true;
-                open.push(start(&element, &mut marked));
+                start(&element, &mut marked);
+                open.push(element.local);
             }
             Step::Text(text) => {
                 let text = text.into_text();
-                plain.extend_from_slice(text.as_bytes());
-                escape(text.as_bytes(), &mut marked);
+                plain.push_str(&text);
+                marked.text(&text);
             }
             Step::Close => match open.pop() {
-                Some(local) => marked.extend_from_slice(format!("</{local}>").as_bytes()),
+                Some(local) => marked.end("", &local),
                 None => break,
             },
             Step::End => break,
         }
         if marked.len() > most {
-            let (length, most) = (marked.len() as u64, most as u64);
-            return Err(Failure::over_limit(Initiator::Peer, "bytes of a header to show", length, most));
+            let what = "bytes of a header to show";
+            return Err(Failure::over_limit(Initiator::Peer, what, marked.len(), most));
         }
     }
     // White space around elements stays, as they came.
-    let text = if has_elements { marked } else { plain };
-    Ok(String::from_utf8(text).unwrap_or_default())
+    Ok(if has_elements { String::from_utf8(marked.into_bytes()).unwrap_or_default() } else { plain })
 }
 
-/// Appends a start tag that declares what it needs; returns the name that its end has.
-fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
-    let mut xml = text::Writer::new(out);
-    xml.start("", &element.local).xmlns("", &element.namespace);
+/// Appends a start tag that declares what it needs.
+fn start(element: &Element<'_>, xml: &mut text::Writer) {
+    xml.start("", &element.local);
+    xml.xmlns("", &element.namespace);
     for (number, attribute) in element.attributes.iter().enumerate() {
         if attribute.namespace.is_empty() {
             xml.attribute("", &attribute.local, &attribute.value);
@@ -209,9 +208,8 @@ fn start(element: &Element<'_>, out: &mut Vec<u8>) -> String {
             xml.attribute(&prefix, &attribute.local, &attribute.value);
         }
     }
-    // The tag is over; what is inside follows.
+    // What has nothing in it has an end tag, too.
     xml.raw(b"");
-    element.local.to_string()
 }
 
 #[cfg(test)]

@@ -74,9 +74,9 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
                 (*scope, Some(end_tag(dialect.form, part(range))))
             }
             None => {
-                put.start(b's', "Header");
+                put.start("s", "Header");
                 if !outline.scope.soap {
-                    put.xmlns(b's', envelope(soap));
+                    put.xmlns("s", envelope(soap));
                 }
                 (Scope { soap: true, ..outline.scope }, None)
             }
@@ -125,15 +125,15 @@ fn addressing(
     // The prefixes of these headers may mean something else in the envelope that came: then each header
     // declares its own.
     let open = |put: &mut Put<'_>, name, demands| {
-        put.start(b'a', name);
+        put.start("a", name);
         if !scope.addressing {
-            put.xmlns(b'a', ADDRESSING);
+            put.xmlns("a", ADDRESSING);
         }
         if demands {
             if !scope.soap {
-                put.xmlns(b's', soap);
+                put.xmlns("s", soap);
             }
-            put.attribute(b's', "mustUnderstand", "1");
+            put.attribute("s", "mustUnderstand", "1");
         }
     };
     // An action that stays goes as it came, with the attributes that it has.

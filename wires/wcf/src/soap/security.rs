@@ -115,22 +115,22 @@ impl Header {
     /// The element, with all namespaces that it needs but for that of the envelope, whose prefix is `s`.
     fn write(&self, form: Form) -> Vec<u8> {
         written(form, |put| {
-            put.start(b'o', "Security");
-            put.attribute(b's', "mustUnderstand", "1");
-            put.xmlns(b'o', SECURITY);
-            put.xmlns(b'u', UTILITY);
-            put.start(b'u', "Timestamp");
+            put.start("o", "Security");
+            put.attribute("s", "mustUnderstand", "1");
+            put.xmlns("o", SECURITY);
+            put.xmlns("u", UTILITY);
+            put.start("u", "Timestamp");
             // Microsoft's identifiers; a signature could refer to them.
-            put.attribute(b'u', "Id", "_0");
-            put.leaf(b'u', "Created", &instant(self.created));
-            put.leaf(b'u', "Expires", &instant(self.expires));
+            put.attribute("u", "Id", "_0");
+            put.leaf("u", "Created", &instant(self.created));
+            put.leaf("u", "Expires", &instant(self.expires));
             put.end();
             if let Some((user, password)) = &self.login {
-                put.start(b'o', "UsernameToken");
-                put.attribute(b'u', "Id", "_1");
-                put.leaf(b'o', "Username", user);
-                put.start(b'o', "Password");
-                put.attribute(0, "Type", PASSWORD_TEXT);
+                put.start("o", "UsernameToken");
+                put.attribute("u", "Id", "_1");
+                put.leaf("o", "Username", user);
+                put.start("o", "Password");
+                put.attribute("", "Type", PASSWORD_TEXT);
                 put.chars(password);
                 put.end();
                 put.end();
@@ -312,8 +312,8 @@ mod tests {
     /// Reads a header inside an element that declares the prefix of envelopes.
     fn read(bytes: &[u8], form: Form) -> Visit<Header> {
         let document = written(form, |put| {
-            put.start(0, "Header");
-            put.xmlns(b's', "urn:s");
+            put.start("", "Header");
+            put.xmlns("s", "urn:s");
             put.raw(bytes);
             put.end();
         });

@@ -97,37 +97,37 @@ impl Saying<'_> {
     pub(super) fn head(&self, dialect: Dialect, words: &mut Outgoing) -> (Vec<u8>, Option<usize>) {
         let mut put = Put::new(dialect.form, words);
         let mut hole = None;
-        put.start(b's', "Envelope");
-        put.xmlns(b's', names::envelope(dialect.soap));
+        put.start("s", "Envelope");
+        put.xmlns("s", names::envelope(dialect.soap));
         if dialect.addressing {
-            put.xmlns(b'a', ADDRESSING);
+            put.xmlns("a", ADDRESSING);
         }
         if dialect.addressing || !self.headers.is_empty() || !self.not_understood.is_empty() {
-            put.start(b's', "Header");
+            put.start("s", "Header");
             if dialect.addressing {
                 hole = self.addressing(&mut put);
             }
             // SOAP 1.2 part 1, 5.4.8: each header that was not understood is named by a qualified name,
             // whose prefix must be declared.
             for (namespace, local) in self.not_understood {
-                put.start(b's', "NotUnderstood");
-                put.xmlns(b'n', namespace);
-                put.attribute(0, "qname", &format!("n:{local}"));
+                put.start("s", "NotUnderstood");
+                put.xmlns("n", namespace);
+                put.attribute("", "qname", &format!("n:{local}"));
                 put.end();
             }
             put.raw(self.headers);
             put.end();
         }
-        put.start(b's', "Body");
+        put.start("s", "Body");
         (put.into_bytes(), hole)
     }
 
     /// The headers of WS-Addressing in the order in which WCF writes them. Returns where the identifier is.
     fn addressing(&self, put: &mut Put<'_>) -> Option<usize> {
         let open = |put: &mut Put<'_>, name, demands| {
-            put.start(b'a', name);
+            put.start("a", name);
             if demands {
-                put.attribute(b's', "mustUnderstand", "1");
+                put.attribute("s", "mustUnderstand", "1");
             }
         };
         open(put, "Action", true);
@@ -148,7 +148,7 @@ impl Saying<'_> {
             hole = Some(put.unique(guid));
             put.end();
             open(put, "ReplyTo", false);
-            put.start(b'a', "Address");
+            put.start("a", "Address");
             put.word(self.reply_to.unwrap_or(ANONYMOUS));
             put.end();
             put.end();

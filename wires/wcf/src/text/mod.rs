@@ -10,8 +10,8 @@ mod writer;
 
 pub(crate) use reader::is_local;
 pub use reader::{Attribute, Event, Reader, Tag};
-pub(crate) use writer::check_chars;
 pub use writer::{Writer, escape, escape_attribute};
+pub(crate) use writer::{check_chars, clean};
 
 use std::char::DecodeUtf16Error;
 

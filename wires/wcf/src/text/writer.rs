@@ -6,65 +6,74 @@
 use super::reader::is_char;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
+use std::borrow::Cow;
 
-/// Appends XML text to a buffer; elements and their ends are the caller's to match.
-#[derive(Debug)]
-pub struct Writer<'o> {
-    out: &'o mut Vec<u8>,
+/// Writes XML text; elements and their ends are the caller's to match.
+#[derive(Debug, Default)]
+pub struct Writer {
+    out: Vec<u8>,
     /// Whether a start tag is not yet closed.
     /// Attributes and declarations may follow only while it is open.
     in_tag: bool,
 }
 
-impl<'o> Writer<'o> {
-    /// A writer that appends to a buffer.
-    pub fn new(out: &'o mut Vec<u8>) -> Self {
-        Self { out, in_tag: false }
+#[allow(clippy::len_without_is_empty)]
+impl Writer {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was written.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.close_tag();
+        self.out
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.out.len()
     }
 
     /// The start of an element; no prefix if it is empty.
-    pub fn start(&mut self, prefix: &str, local: &str) -> &mut Self {
+    pub fn start(&mut self, prefix: &str, local: &str) {
         self.close_tag();
         self.out.push(b'<');
         self.name(prefix, local);
         self.in_tag = true;
-        self
     }
 
     /// An attribute of the element that just started.
-    pub fn attribute(&mut self, prefix: &str, local: &str, value: &str) -> &mut Self {
+    pub fn attribute(&mut self, prefix: &str, local: &str, value: &str) {
         self.out.push(b' ');
         self.name(prefix, local);
         self.out.extend_from_slice(b"=\"");
-        escape_attribute(value, self.out);
+        escape_attribute(value, &mut self.out);
         self.out.push(b'"');
-        self
     }
 
     /// A namespace of the element that just started; the default one if the prefix is empty.
-    pub fn xmlns(&mut self, prefix: &str, namespace: &str) -> &mut Self {
+    pub fn xmlns(&mut self, prefix: &str, namespace: &str) {
         let (prefix, local) = if prefix.is_empty() { ("", "xmlns") } else { ("xmlns", prefix) };
-        self.attribute(prefix, local, namespace)
+        self.attribute(prefix, local, namespace);
     }
 
     /// Text.
-    pub fn text(&mut self, text: &str) -> &mut Self {
+    pub fn text(&mut self, text: &str) {
         if !text.is_empty() {
             self.close_tag();
-            escape(text.as_bytes(), self.out);
+            escape(text.as_bytes(), &mut self.out);
         }
-        self
     }
 
     /// What is XML already.
-    pub fn raw(&mut self, xml: &[u8]) -> &mut Self {
+    pub fn raw(&mut self, xml: &[u8]) {
         self.close_tag();
         self.out.extend_from_slice(xml);
-        self
     }
 
     /// The end of the innermost element, whose name is given again.
-    pub fn end(&mut self, prefix: &str, local: &str) -> &mut Self {
+    pub fn end(&mut self, prefix: &str, local: &str) {
         if std::mem::take(&mut self.in_tag) {
             self.out.extend_from_slice(b"/>");
         } else {
@@ -72,16 +81,9 @@ impl<'o> Writer<'o> {
             self.name(prefix, local);
             self.out.push(b'>');
         }
-        self
     }
 
-    /// An element with nothing but text in it.
-    pub fn element(&mut self, prefix: &str, local: &str, text: &str) -> &mut Self {
-        self.start(prefix, local).text(text).end(prefix, local)
-    }
-
-    /// Closes the start tag, if it is open: what follows is written by somebody else.
-    pub fn close_tag(&mut self) {
+    fn close_tag(&mut self) {
         if std::mem::take(&mut self.in_tag) {
             self.out.push(b'>');
         }
@@ -107,6 +109,14 @@ pub(crate) fn check_chars(text: &str) -> Visit<()> {
     }
     let message = "text with a character that XML does not have";
     Err(Failure::new(Kind::BadArgument, Initiator::User, message))
+}
+
+/// A text with U+FFFD in place of characters that XML does not have.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_char) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(|character| !is_char(character), "\u{fffd}"))
 }
 
 /// Appends text, with references for what would be markup, and for carriage returns, which readers would change.

@@ -137,33 +137,33 @@ impl Said {
     pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
         // A code in a namespace other than that of envelopes.
         let subcode = |put: &mut Put<'_>, namespace: &str, local: &str| {
-            let prefix = if namespace == FAILURE { b'e' } else { b'a' };
+            let prefix = if namespace == FAILURE { "e" } else { "a" };
             put.xmlns(prefix, namespace);
-            put.chars(&format!("{}:{local}", char::from(prefix)));
+            put.chars(&format!("{prefix}:{local}"));
         };
-        put.start(b's', "Fault");
+        put.start("s", "Fault");
         let (prefix, detail) = match dialect.soap {
             Soap::V12 => {
-                put.start(b's', "Code");
-                put.leaf(b's', "Value", &format!("s:{}", self.code));
+                put.start("s", "Code");
+                put.leaf("s", "Value", &format!("s:{}", self.code));
                 if let Some((namespace, local)) = &self.subcode {
-                    put.start(b's', "Subcode");
-                    put.start(b's', "Value");
+                    put.start("s", "Subcode");
+                    put.start("s", "Value");
                     subcode(put, namespace, local);
                     put.end();
                     put.end();
                 }
                 put.end();
-                put.start(b's', "Reason");
-                put.start(b's', "Text");
-                put.language();
+                put.start("s", "Reason");
+                put.start("s", "Text");
+                put.attribute("xml", "lang", "en-US");
                 put.chars(&self.reason);
                 put.end();
                 put.end();
-                (b's', "Detail")
+                ("s", "Detail")
             }
             Soap::V11 => {
-                put.start(0, "faultcode");
+                put.start("", "faultcode");
                 match &self.subcode {
                     // SOAP 1.1 has no subcodes: the most telling code stands in their place.
                     Some((namespace, local)) if namespace != envelope(Soap::V12) => {
@@ -177,20 +177,20 @@ impl Said {
                     }),
                 }
                 put.end();
-                put.start(0, "faultstring");
-                put.language();
+                put.start("", "faultstring");
+                put.attribute("xml", "lang", "en-US");
                 put.chars(&self.reason);
                 put.end();
-                (0, "detail")
+                ("", "detail")
             }
         };
         let mut at = 0;
         if let Some((kind, message)) = &self.exception {
             put.start(prefix, detail);
-            put.start(0, "ExceptionDetail");
-            put.xmlns(0, EXCEPTION_DETAIL);
-            put.leaf(0, "Message", message);
-            put.leaf(0, "Type", kind);
+            put.start("", "ExceptionDetail");
+            put.xmlns("", EXCEPTION_DETAIL);
+            put.leaf("", "Message", message);
+            put.leaf("", "Type", kind);
             put.end();
             put.end();
         } else if wants_detail {

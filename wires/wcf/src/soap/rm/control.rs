@@ -20,8 +20,8 @@ pub(super) fn identifier() -> String {
 
 /// An endpoint reference with nothing but its address.
 fn address(put: &mut Put<'_>, name: &'static str, address: &str) {
-    put.start(0, name);
-    put.leaf(b'a', "Address", address);
+    put.start("", name);
+    put.leaf("a", "Address", address);
     put.end();
 }
 
@@ -33,11 +33,11 @@ pub(super) struct Protocol {
 }
 
 impl Protocol {
-    /// A header, with this in it.
-    fn header(self, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+    /// An element of the protocol, with this in it.
+    fn element(self, prefix: &'static str, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
         written(self.form, |put| {
-            put.start(b'r', name);
-            put.xmlns(b'r', self.version.namespace());
+            put.start(prefix, name);
+            put.xmlns(prefix, self.version.namespace());
             write(put);
             put.end();
         })
@@ -45,13 +45,7 @@ impl Protocol {
 
     /// A message of the protocol, with this in the element of its name.
     fn message(self, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Outbound {
-        let body = written(self.form, |put| {
-            put.start(0, name);
-            put.xmlns(0, self.version.namespace());
-            write(put);
-            put.end();
-        });
-        Outbound { body: body.into(), ..self.empty(name) }
+        Outbound { body: self.element("", name, write).into(), ..self.empty(name) }
     }
 
     /// A message without a body.
@@ -61,42 +55,39 @@ impl Protocol {
 
     /// The header that numbers a message.
     pub(super) fn sequence(self, id: &str, number: u64, last: bool) -> Vec<u8> {
-        self.header("Sequence", |put| {
+        self.element("r", "Sequence", |put| {
             // Whoever does not know the protocol must refuse a numbered message, or it would be taken out of
             // its order.
-            put.attribute(b's', "mustUnderstand", "1");
-            put.leaf(b'r', "Identifier", id);
-            put.leaf(b'r', "MessageNumber", &number.to_string());
+            put.attribute("s", "mustUnderstand", "1");
+            put.leaf("r", "Identifier", id);
+            put.leaf("r", "MessageNumber", &number.to_string());
             if last {
-                put.start(b'r', "LastMessage");
-                put.end();
+                put.leaf("r", "LastMessage", "");
             }
         })
     }
 
     /// The header that says which messages arrived.
     pub(super) fn acknowledgement(self, said: &Acknowledgement) -> Vec<u8> {
-        self.header("SequenceAcknowledgement", |put| {
-            put.leaf(b'r', "Identifier", &said.id);
+        self.element("r", "SequenceAcknowledgement", |put| {
+            put.leaf("r", "Identifier", &said.id);
             for (lower, upper) in &said.ranges {
-                put.start(b'r', "AcknowledgementRange");
-                put.attribute(0, "Lower", &lower.to_string());
-                put.attribute(0, "Upper", &upper.to_string());
+                put.start("r", "AcknowledgementRange");
+                put.attribute("", "Lower", &lower.to_string());
+                put.attribute("", "Upper", &upper.to_string());
                 put.end();
             }
             // 1.1: nothing else will be acknowledged, and an empty list needs a word of its own.
             if said.last && said.ranges.is_empty() {
-                put.start(b'r', "None");
-                put.end();
+                put.leaf("r", "None", "");
             }
             if said.last {
-                put.start(b'r', "Final");
-                put.end();
+                put.leaf("r", "Final", "");
             }
             // Microsoft's flow control: how many more messages there is room for.
             if let Some(room) = said.room {
-                put.start(b'n', "BufferRemaining");
-                put.xmlns(b'n', MICROSOFT);
+                put.start("n", "BufferRemaining");
+                put.xmlns("n", MICROSOFT);
                 put.chars(&room.to_string());
                 put.end();
             }
@@ -107,8 +98,8 @@ impl Protocol {
     pub(super) fn create(self, id: [u8; 16], offer: &str, to: Option<Box<str>>) -> Outbound {
         let asks = self.message("CreateSequence", |put| {
             address(put, "AcksTo", ANONYMOUS);
-            put.start(0, "Offer");
-            put.leaf(0, "Identifier", offer);
+            put.start("", "Offer");
+            put.leaf("", "Identifier", offer);
             // 1.1 wants to be told where the messages of the offered sequence go.
             if self.version == Version::Oasis {
                 address(put, "Endpoint", ANONYMOUS);
@@ -121,8 +112,8 @@ impl Protocol {
     /// Grants a sequence, and accepts the one that was offered: acknowledgements of it go there.
     pub(super) fn created(self, relates_to: Option<MessageId>, id: &str, accepts: &str) -> Outbound {
         let grants = self.message("CreateSequenceResponse", |put| {
-            put.leaf(0, "Identifier", id);
-            put.start(0, "Accept");
+            put.leaf("", "Identifier", id);
+            put.start("", "Accept");
             address(put, "AcksTo", accepts);
             put.end();
         });
@@ -133,9 +124,9 @@ impl Protocol {
     /// `last`: the number of the last message, which 1.1 tells with the end.
     pub(super) fn about(self, name: &'static str, id: &str, last: Option<u64>) -> Outbound {
         self.message(name, |put| {
-            put.leaf(0, "Identifier", id);
+            put.leaf("", "Identifier", id);
             if let Some(last) = last.filter(|_| self.version == Version::Oasis) {
-                put.leaf(0, "LastMsgNumber", &last.to_string());
+                put.leaf("", "LastMsgNumber", &last.to_string());
             }
         })
     }
