@@ -217,8 +217,8 @@ struct Parts {
 fn split(text: &str) -> Result<Parts, Failure> {
     let text = text.trim();
     if text.len() > REFERENCE_TEXT {
-        let (have, most) = (text.len() as u64, REFERENCE_TEXT as u64);
-        return Err(Failure::over_limit(Initiator::User, "characters in a reference", have, most));
+        let what = "characters in a reference";
+        return Err(Failure::over_limit(Initiator::User, what, text.len(), REFERENCE_TEXT));
     }
     let (rest, options) = text.split_once('?').unwrap_or((text, ""));
     let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };

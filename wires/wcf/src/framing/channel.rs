@@ -428,7 +428,7 @@ pub(super) fn frame(mode: Mode, payload: &mut SendBuffer, out: &mut SendBuffer) 
 
 #[cold]
 fn over(size: usize) -> Failure {
-    Failure::over_limit(Initiator::User, "bytes of a message", size as u64, MOST as u64)
+    Failure::over_limit(Initiator::User, "bytes of a message", size, MOST)
 }
 
 /// The failure of whoever calls on a channel that is over.

@@ -395,8 +395,8 @@ impl Session for Connecting {
         self.settings.check_account()?;
         let waiting = self.queue.len() + self.reliable.as_ref().map_or(0, Vec::len);
         if waiting >= self.limits.outstanding {
-            let (what, limit) = ("calls outstanding on one connection", self.limits.outstanding as u64);
-            return Err(Failure::over_limit(Initiator::Here, what, waiting as u64 + 1, limit));
+            let (what, limit) = ("calls outstanding on one connection", self.limits.outstanding);
+            return Err(Failure::over_limit(Initiator::Here, what, waiting + 1, limit));
         }
         let key = &call.profile.key;
         if let everywire_model::Method::Typed { operation, .. } = call.method

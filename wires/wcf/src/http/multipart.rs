@@ -116,8 +116,7 @@ fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
             .ok_or_else(|| broken("a part without an end"))?;
         parts.push(part(body.slice(start..start + length))?);
         if parts.len() > MAX_PARTS {
-            let count = parts.len() as u64;
-            return Err(Failure::over_limit(Initiator::Peer, "parts of a package", count, MAX_PARTS as u64));
+            return Err(Failure::over_limit(Initiator::Peer, "parts of a package", parts.len(), MAX_PARTS));
         }
         at = start + length + delimiter.len();
     }

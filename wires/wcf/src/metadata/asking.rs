@@ -185,8 +185,8 @@ fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
             wanted.extend(query.filter(|query| !wanted.contains(query)));
         }
         if wanted.len() > PAGES {
-            let (asked, limit) = (wanted.len() as u64, PAGES as u64);
-            return Err(Failure::over_limit(Initiator::Peer, "pages of the description", asked, limit));
+            let (what, asked) = ("pages of the description", wanted.len());
+            return Err(Failure::over_limit(Initiator::Peer, what, asked, PAGES));
         }
         documents.push((format!("?{query}"), page));
     }

@@ -137,7 +137,7 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
         if len <= self.most {
             return Ok(());
         }
-        Err(Failure::over_limit(Initiator::Peer, "bytes of XML to show", len as u64, self.most as u64))
+        Err(Failure::over_limit(Initiator::Peer, "bytes of XML to show", len, self.most))
     }
 
     /// An array stands for its element once for each item.

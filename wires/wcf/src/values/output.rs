@@ -426,7 +426,6 @@ fn digits(value: u64, out: &mut Vec<u8>) {
 /// Raising either of the two bounds helps: the larger one counts (`SoapChannel::new`).
 #[cold]
 fn too_large(most: usize) -> Failure {
-    let most = most as u64;
     Failure::over_limit(Initiator::Here, "bytes in a SOAP message", most + 1, most)
         .with_hint("raise MaxReceivedMessageSize in the address here, or the node's largest message")
 }

@@ -479,7 +479,6 @@ fn write_plain(
 
 #[cold]
 fn too_many(limit: usize) -> Failure {
-    let limit = limit as u64;
     Failure::over_limit(Initiator::Here, "calls outstanding on one channel", limit + 1, limit)
 }
 

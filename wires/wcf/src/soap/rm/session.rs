@@ -468,8 +468,7 @@ fn check_kept(head: &Head<'_>) -> Visit<()> {
     if longest <= MAX_ADDRESS {
         return Ok(());
     }
-    let (count, limit) = (longest as u64, MAX_ADDRESS as u64);
-    Err(Failure::over_limit(Initiator::Peer, "bytes of an address or identifier", count, limit))
+    Err(Failure::over_limit(Initiator::Peer, "bytes of an address or identifier", longest, MAX_ADDRESS))
 }
 
 /// The client's calls fail with it: nothing of them was sent.

@@ -149,8 +149,7 @@ impl ElementSink<'_> {
         // The envelope and its body are around every value.
         let limit = MAX_DEPTH - 2;
         if self.frames.len() + 1 >= limit {
-            let (most, limit) = (limit as u64 + 1, limit as u64);
-            return Err(Failure::over_limit(Initiator::User, "nesting of elements", most, limit));
+            return Err(Failure::over_limit(Initiator::User, "nesting of elements", limit + 1, limit));
         }
         if !frame.ends && frame.kind != Kind::Told {
             frame.scope = self.scope.len();

@@ -109,7 +109,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             ),
         ] {
             if found > limit {
-                return Err(Failure::over_limit(Initiator::Peer, what, found as u64, limit as u64));
+                return Err(Failure::over_limit(Initiator::Peer, what, found, limit));
             }
         }
         Ok(())
