@@ -42,64 +42,42 @@ struct Details {
     original: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Declares the kinds from a table of names and words.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)+) => {
-        /// What kind of failure: the portable form of its code, the same whichever wire it came by.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Kind { $($(#[$doc])* $name),+ }
-
-        impl Kind {
-            /// All of them, in the order of this list: new ones come last.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$name),+];
-
-            /// A stable word for machines, the same whichever wire a failure came by: JSON, metrics, tests. [`Failure::code`] is
-            /// the wire's own.
-            pub fn word(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The peer cannot be reached, or the connection broke.
-    Unreachable = "unreachable",
-    /// The peer, or this side, does not permit it.
-    Refused = "refused",
-    /// The deadline passed.
-    TimedOut = "timed-out",
-    /// The caller withdrew the call.
-    Cancelled = "cancelled",
-    /// The peer answers, but has no such object.
-    NoObject = "no-object",
-    /// The object has no such operation.
-    NoOperation = "no-operation",
-    /// An argument does not fit the contract, as this side or the peer says.
-    BadArgument = "bad-argument",
-    /// Bytes that came do not decode as the contract says; a peer that says so of a call means its arguments
-    /// ([`Failure::as_answered`]).
-    Malformed = "malformed",
-    /// A quota (size, count, depth) would be exceeded.
-    LimitExceeded = "limit-exceeded",
-    /// The peer is too busy, for now.
-    Busy = "busy",
-    /// Known, but not supported.
-    Unsupported = "unsupported",
-    /// The servant or the peer's runtime failed.
-    Internal = "internal",
-    /// The peer broke the rules of the protocol.
-    Violation = "violation",
-    /// A reference, an address or a contract cannot be understood.
-    BadReference = "bad-reference",
-    /// A server of another protocol answers at the address. No wire tells this by itself: whoever asks who is there does.
-    WrongWire = "wrong-wire",
-}
-
-impl Kind {
-    /// The kind with this word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+crate::named_variants! {
+    /// What kind of failure: the portable form of its code, the same whichever wire it came by. Its word is stable, for machines: JSON,
+    /// metrics, tests. [`Failure::code`] is the wire's own. New kinds come last.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// The peer cannot be reached, or the connection broke.
+        Unreachable "unreachable",
+        /// The peer, or this side, does not permit it.
+        Refused "refused",
+        /// The deadline passed.
+        TimedOut "timed-out",
+        /// The caller withdrew the call.
+        Cancelled "cancelled",
+        /// The peer answers, but has no such object.
+        NoObject "no-object",
+        /// The object has no such operation.
+        NoOperation "no-operation",
+        /// An argument does not fit the contract, as this side or the peer says.
+        BadArgument "bad-argument",
+        /// Bytes that came do not decode as the contract says; a peer that says so of a call means its arguments
+        /// ([`Failure::as_answered`]).
+        Malformed "malformed",
+        /// A quota (size, count, depth) would be exceeded.
+        LimitExceeded "limit-exceeded",
+        /// The peer is too busy, for now.
+        Busy "busy",
+        /// Known, but not supported.
+        Unsupported "unsupported",
+        /// The servant or the peer's runtime failed.
+        Internal "internal",
+        /// The peer broke the rules of the protocol.
+        Violation "violation",
+        /// A reference, an address or a contract cannot be understood.
+        BadReference "bad-reference",
+        /// A server of another protocol answers at the address. No wire tells this by itself: whoever asks who is there does.
+        WrongWire "wrong-wire",
     }
 }
 

@@ -26,7 +26,7 @@ pub use exercise::exercise;
 pub use users::{UserTable, Users, is_password};
 
 use crate::system_random;
-use everywire_model::{Failure, Initiator as Cause, Kind};
+use everywire_model::{Failure, Initiator as Cause, Kind, named_variants};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,16 +37,18 @@ pub(crate) const UNSEALED: &str = "auth Unsealed";
 /// Octets that a token may have. Windows stops at 48000; what is larger is refused before it is looked at.
 pub const MAX_TOKEN: usize = 64 * 1024;
 
-/// How the two sides prove who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mechanism {
-    /// NTLM (MS-NLMP), with no wrapping.
-    Ntlm,
-    /// SPNEGO (RFC 4178), which agrees on one of the others.
-    #[default]
-    Negotiate,
-    /// Kerberos (RFC 4121), with no wrapping.
-    Kerberos,
+named_variants! {
+    /// How the two sides prove who they are, with the names in addresses.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Mechanism {
+        /// NTLM (MS-NLMP), with no wrapping.
+        Ntlm "ntlm",
+        /// SPNEGO (RFC 4178), which agrees on one of the others.
+        #[default]
+        Negotiate "negotiate",
+        /// Kerberos (RFC 4121), with no wrapping.
+        Kerberos "kerberos",
+    }
 }
 
 /// What a context is asked for.

@@ -7,6 +7,7 @@
 
 use crate::cdr::NATIVE_LITTLE;
 use crate::violations::Wrong;
+use everywire_model::named_variants;
 
 /// Bytes in a message header.
 pub const HEADER: usize = 12;
@@ -14,58 +15,30 @@ pub const HEADER: usize = 12;
 /// The first four bytes of every message.
 pub const MAGIC: [u8; 4] = *b"GIOP";
 
-/// Kinds of messages. The numbers are those of the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum MessageKind {
-    /// A call.
-    Request = 0,
-    /// The answer to a call.
-    Reply = 1,
-    /// The client withdraws a call.
-    CancelRequest = 2,
-    /// The client asks where an object is.
-    LocateRequest = 3,
-    /// The answer to that.
-    LocateReply = 4,
-    /// Goodbye.
-    CloseConnection = 5,
-    /// The sender got a message it cannot understand.
-    MessageError = 6,
-    /// More of a message that began before (GIOP 1.1 and later).
-    Fragment = 7,
+named_variants! {
+    /// Kinds of messages, with the numbers of the wire and the specification's words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MessageKind: u8 {
+        /// A call.
+        Request = 0 "Request",
+        /// The answer to a call.
+        Reply = 1 "Reply",
+        /// The client withdraws a call.
+        CancelRequest = 2 "CancelRequest",
+        /// The client asks where an object is.
+        LocateRequest = 3 "LocateRequest",
+        /// The answer to that.
+        LocateReply = 4 "LocateReply",
+        /// Goodbye.
+        CloseConnection = 5 "CloseConnection",
+        /// The sender got a message it cannot understand.
+        MessageError = 6 "MessageError",
+        /// More of a message that began before (GIOP 1.1 and later).
+        Fragment = 7 "Fragment",
+    }
 }
 
 impl MessageKind {
-    /// The specification's word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Request => "Request",
-            Self::Reply => "Reply",
-            Self::CancelRequest => "CancelRequest",
-            Self::LocateRequest => "LocateRequest",
-            Self::LocateReply => "LocateReply",
-            Self::CloseConnection => "CloseConnection",
-            Self::MessageError => "MessageError",
-            Self::Fragment => "Fragment",
-        }
-    }
-
-    /// Nothing for numbers that are no kind.
-    fn from_octet(octet: u8) -> Option<Self> {
-        Some(match octet {
-            0 => Self::Request,
-            1 => Self::Reply,
-            2 => Self::CancelRequest,
-            3 => Self::LocateRequest,
-            4 => Self::LocateReply,
-            5 => Self::CloseConnection,
-            6 => Self::MessageError,
-            7 => Self::Fragment,
-            _ => return None,
-        })
-    }
-
     /// Whether a message of this kind may be sent in fragments. GIOP 1.0 has no fragments; 1.1 has them for
     /// requests and replies, 1.2 for locate messages too.
     fn fragments(self, minor: u8) -> bool {
@@ -111,7 +84,7 @@ impl Header {
         if flags > 3 || (minor == 0 && flags > 1) {
             return Err(Wrong::Flags { flags });
         }
-        let Some(kind) = MessageKind::from_octet(octet) else { return Err(Wrong::Kind { octet }) };
+        let Some(kind) = MessageKind::of_number(octet) else { return Err(Wrong::Kind { octet }) };
         let (little, more) = (flags & 1 != 0, flags & 2 != 0);
         if (more && !kind.fragments(minor)) || (kind == MessageKind::Fragment && minor == 0) {
             return Err(Wrong::NotFragmentable { kind: kind.word(), minor });

@@ -6,30 +6,24 @@
 
 use crate::limits::Quotas;
 use bytes::Bytes;
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::{Failure, Initiator, Kind, named_variants};
 use flate2::Compression;
 use flate2::bufread::{DeflateDecoder, DeflateEncoder, GzDecoder, GzEncoder};
 use std::io::Read;
 
-/// How messages are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// With a head and a check.
-    Gzip,
-    /// Bare.
-    /// There is no zlib header around it: that is how .NET's DeflateStream writes it.
-    Deflate,
+named_variants! {
+    /// How messages are compressed, with the names in addresses and content types.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// With a head and a check.
+        Gzip "gzip",
+        /// Bare.
+        /// There is no zlib header around it: that is how .NET's DeflateStream writes it.
+        Deflate "deflate",
+    }
 }
 
 impl Format {
-    /// Its name in addresses and content types.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-        }
-    }
-
     /// The octets of these parts, smaller, most of the time.
     /// `None` does not happen: memory can be read.
     pub(crate) fn pack(self, parts: &[Bytes]) -> Option<Bytes> {
@@ -71,7 +65,7 @@ impl Format {
             return Err(quotas.message_too_large(Initiator::Peer));
         }
         let broken = |what: &str| {
-            let what = format!("the compressed message ({}) is broken: {what}", self.name());
+            let what = format!("the compressed message ({}) is broken: {what}", self.word());
             Failure::new(Kind::Malformed, Initiator::Peer, what)
         };
         read.map_err(|error| broken(&error.to_string()))?;

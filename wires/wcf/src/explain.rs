@@ -124,7 +124,7 @@ impl Reading {
     /// `Err`: nothing can be read from here on.
     fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
         let first = bytes.first().copied().unwrap_or_default();
-        if self.shield.is_none() && self.upgrades && RecordKind::from_octet(first).is_none() {
+        if self.shield.is_none() && self.upgrades && RecordKind::of_number(first).is_none() {
             self.shield = Some(Shield::of(bytes));
         }
         if let Some(shield) = &mut self.shield {
@@ -138,7 +138,7 @@ impl Reading {
             let shield = self.shield.insert(Shield::Tls);
             return Ok(shield.piece(bytes));
         }
-        let kind = RecordKind::from_octet(first).ok_or(Breach::UnknownRecord { octet: first })?;
+        let kind = RecordKind::of_number(first).ok_or(Breach::UnknownRecord { octet: first })?;
         match kind {
             RecordKind::Version => self.preamble(bytes),
             RecordKind::SizedEnvelope => self.sized(bytes),
@@ -159,7 +159,7 @@ impl Reading {
                     ("version", format!("{major}.{minor}"))
                 }
                 (RecordKind::Mode, [octet]) => {
-                    let word = Mode::from_octet(*octet).map_or("no mode of the specification", Mode::word);
+                    let word = Mode::of_number(*octet).map_or("no mode of the specification", Mode::word);
                     notes.push(word.to_owned());
                     ("mode", format!("{octet} ({word})"))
                 }
@@ -168,9 +168,8 @@ impl Reading {
                     ("via", lossy(via))
                 }
                 (RecordKind::KnownEncoding, [octet]) => {
-                    self.encoding = Encoding::from_octet(*octet);
-                    let word =
-                        self.encoding.map_or("no encoding of the specification", Encoding::content_type);
+                    self.encoding = Encoding::of_number(*octet);
+                    let word = self.encoding.map_or("no encoding of the specification", Encoding::word);
                     ("known encoding", format!("{octet} ({word})"))
                 }
                 (RecordKind::ExtensibleEncoding, text) => {

@@ -18,28 +18,30 @@ use crate::throttle::Throttle;
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Failure, Initiator, Kind, Options as WireOptions, Profile};
+use everywire_model::{Failure, Initiator, Kind, Options as WireOptions, Profile, named_variants};
 use everywire_tls as tls;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// How messages travel and what their envelopes are: WCF's bindings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Binding {
-    /// Framing (MC-NMF) on a stream: NetTcpBinding, UnixDomainSocketBinding, NetNamedPipeBinding.
-    #[default]
-    NetTcp,
-    /// SOAP 1.1 over HTTP: BasicHttpBinding.
-    Basic,
-    /// SOAP 1.2 with WS-Addressing over HTTP: WSHttpBinding.
-    Ws,
-    /// SOAP 1.2 over HTTP without WS-Addressing, as most that is not of .NET means it by `soap12:binding`: a custom binding of
-    /// textMessageEncoding with the message version Soap12.
-    Soap12,
-    /// Binary XML over HTTP: a custom binding of binaryMessageEncoding and httpTransport.
-    BinaryHttp,
+named_variants! {
+    /// How messages travel and what their envelopes are: WCF's bindings, with their friendly schemes, without security.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Binding {
+        /// Framing (MC-NMF) on a stream: NetTcpBinding, UnixDomainSocketBinding, NetNamedPipeBinding.
+        #[default]
+        NetTcp "net.tcp",
+        /// SOAP 1.1 over HTTP: BasicHttpBinding.
+        Basic "basic",
+        /// SOAP 1.2 with WS-Addressing over HTTP: WSHttpBinding.
+        Ws "wshttp",
+        /// SOAP 1.2 over HTTP without WS-Addressing, as most that is not of .NET means it by `soap12:binding`: a custom binding of
+        /// textMessageEncoding with the message version Soap12.
+        Soap12 "soap12",
+        /// Binary XML over HTTP: a custom binding of binaryMessageEncoding and httpTransport.
+        BinaryHttp "binhttp",
+    }
 }
 
 impl Binding {
@@ -61,31 +63,22 @@ impl Binding {
             Self::Basic | Self::Ws | Self::Soap12 => Encoding::Text,
         }
     }
-
-    /// Its friendly scheme, without security.
-    pub fn scheme(self) -> &'static str {
-        match self {
-            Self::NetTcp => "net.tcp",
-            Self::Basic => "basic",
-            Self::Ws => "wshttp",
-            Self::Soap12 => "soap12",
-            Self::BinaryHttp => "binhttp",
-        }
-    }
 }
 
-/// How the transport is secured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Security {
-    /// Not at all.
-    #[default]
-    None,
-    /// TLS: `https`, or the upgrade `application/ssl-tls`.
-    Tls,
-    /// NegotiateStream (MS-NNS): the upgrade `application/negotiate`.
-    Windows,
-    /// The kernel vouches for the peer: the upgrade `application/unixposix`.
-    Unix,
+named_variants! {
+    /// How the transport is secured, with the names in addresses.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Security {
+        /// Not at all.
+        #[default]
+        None "none",
+        /// TLS: `https`, or the upgrade `application/ssl-tls`.
+        Tls "tls",
+        /// NegotiateStream (MS-NNS): the upgrade `application/negotiate`.
+        Windows "windows",
+        /// The kernel vouches for the peer: the upgrade `application/unixposix`.
+        Unix "unix",
+    }
 }
 
 impl Security {
@@ -98,51 +91,33 @@ impl Security {
             Self::Unix => Some("application/unixposix"),
         }
     }
+}
 
-    /// Its name in addresses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Tls => "tls",
-            Self::Windows => "windows",
-            Self::Unix => "unix",
-        }
+named_variants! {
+    /// How framing delimits messages (TransferMode), with the names in addresses.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Mode {
+        /// Sized envelopes, both ways, as many as wanted.
+        #[default]
+        Buffered "buffered",
+        /// One unsized envelope each way at a time, in chunks.
+        Streamed "streamed",
     }
 }
 
-/// How framing delimits messages (TransferMode).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// Sized envelopes, both ways, as many as wanted.
-    #[default]
-    Buffered,
-    /// One unsized envelope each way at a time, in chunks.
-    Streamed,
-}
-
-/// What messages are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Encoding {
-    /// Binary XML with a dictionary for the session (MC-NBFSE).
-    #[default]
-    Session,
-    /// Binary XML (MC-NBFS).
-    Binary,
-    /// XML in UTF-8.
-    Text,
-    /// XML in UTF-8 with large octet strings beside it.
-    Mtom,
-}
-
-impl Encoding {
-    /// Its name in addresses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Binary => "binary",
-            Self::Text => "text",
-            Self::Mtom => "mtom",
-        }
+named_variants! {
+    /// What messages are written in, with the names in addresses.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Encoding {
+        /// Binary XML with a dictionary for the session (MC-NBFSE).
+        #[default]
+        Session "session",
+        /// Binary XML (MC-NBFS).
+        Binary "binary",
+        /// XML in UTF-8.
+        Text "text",
+        /// XML in UTF-8 with large octet strings beside it.
+        Mtom "mtom",
     }
 }
 
@@ -411,6 +386,6 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = self.credentials.as_ref().map(|known| (&known.domain, &known.user));
         let users = self.users.is_some();
-        write!(f, "Settings({:?}, {}, {who:?}, users: {users})", self.binding, self.transport_security.name())
+        write!(f, "Settings({:?}, {}, {who:?}, users: {users})", self.binding, self.transport_security.word())
     }
 }

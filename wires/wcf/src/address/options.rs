@@ -88,19 +88,17 @@ impl AddressOptions {
             ("security", words) => {
                 for word in words.split('+') {
                     let security = match word {
-                        "none" => Security::None,
-                        "tls" | "transport" => Security::Tls,
-                        "windows" => Security::Windows,
-                        "unix" => Security::Unix,
+                        "transport" => Security::Tls,
                         "username" => {
                             self.settings.username = true;
                             continue;
                         }
-                        _ => return Err(unknown("none, tls, windows, unix, username, tls+username")),
+                        word => Security::of_word(word)
+                            .ok_or_else(|| unknown("none, tls, windows, unix, username, tls+username"))?,
                     };
                     // `tls+username` names two, and only one of them may be about the transport.
                     if let Some(other) = self.security.replace(security).filter(|other| *other != security) {
-                        let (one, other) = (other.name(), security.name());
+                        let (one, other) = (other.word(), security.word());
                         return Err(wrong(format!("`security=` is both {one} and {other}: say one of them")));
                     }
                 }
@@ -109,10 +107,10 @@ impl AddressOptions {
                 self.settings.protection_level =
                     ProtectionLevel::from_name(level).ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
             }
-            ("mech", "ntlm") => self.settings.mechanism = Mechanism::Ntlm,
-            ("mech", "negotiate") => self.settings.mechanism = Mechanism::Negotiate,
-            ("mech", "kerberos") => self.settings.mechanism = Mechanism::Kerberos,
-            ("mech", _) => return Err(unknown("negotiate, ntlm, kerberos")),
+            ("mech", word) => {
+                self.settings.mechanism =
+                    Mechanism::of_word(word).ok_or_else(|| unknown("negotiate, ntlm, kerberos"))?;
+            }
             ("identity", name) => self.settings.identity = name.to_owned(),
             ("to", uri) => self.settings.to = place(uri)?,
             ("ca", path) => self.ca = Some(path.into()),
@@ -126,14 +124,13 @@ impl AddressOptions {
             ("users", path) => self.users_file = Some(path.into()),
             ("keytab", path) => self.settings.keytab = Some(path.into()),
             ("ntlm1", "session") => self.settings.ntlm1_session = true,
-            ("mode", "buffered") => self.settings.mode = Mode::Buffered,
-            ("mode", "streamed") => self.settings.mode = Mode::Streamed,
-            ("mode", _) => return Err(unknown("buffered, streamed")),
-            ("encoding", "session") => self.encoding = Some(Encoding::Session),
-            ("encoding", "binary") => self.encoding = Some(Encoding::Binary),
-            ("encoding", "text") => self.encoding = Some(Encoding::Text),
-            ("encoding", "mtom") => self.encoding = Some(Encoding::Mtom),
-            ("encoding", _) => return Err(unknown("session, binary, text, mtom")),
+            ("mode", word) => {
+                self.settings.mode = Mode::of_word(word).ok_or_else(|| unknown("buffered, streamed"))?;
+            }
+            ("encoding", word) => {
+                let encoding = Encoding::of_word(word);
+                self.encoding = Some(encoding.ok_or_else(|| unknown("session, binary, text, mtom"))?);
+            }
             ("binding", name) if self.settings.binding.is_http() => match name {
                 "basic" => self.settings.binding = Binding::Basic,
                 "ws" => self.settings.binding = Binding::Ws,
@@ -150,9 +147,10 @@ impl AddressOptions {
                 }
                 _ => return Err(unknown("gzip, gzip+requests")),
             },
-            ("compression", "gzip") => self.settings.compressed = Some(Format::Gzip),
-            ("compression", "deflate") => self.settings.compressed = Some(Format::Deflate),
-            ("compression", _) => return Err(unknown("gzip, deflate")),
+            ("compression", word) => {
+                let format = Format::of_word(word);
+                self.settings.compressed = Some(format.ok_or_else(|| unknown("gzip, deflate"))?);
+            }
             ("reliable", "on") => self.settings.reliable = true,
             ("callback", key) => self.settings.callback = Some(Bytes::copy_from_slice(key.as_bytes())),
             ("details", "on") => self.settings.exception_detail = true,
@@ -314,11 +312,11 @@ impl AddressOptions {
                 .with_hint("over HTTP use TLS, with a user and a password if the service wants them"));
         }
         if security != Security::Windows {
-            let why = format!("about Windows security, and this address has security={}", security.name());
+            let why = format!("about Windows security, and this address has security={}", security.word());
             self.check_said(&why, &["protection", "mech", "keytab", "ntlm1"])?;
         }
         if security != Security::Tls {
-            let why = format!("about TLS, and this address has security={}", security.name());
+            let why = format!("about TLS, and this address has security={}", security.word());
             self.check_said(&why, &["ca", "insecure", "cert", "key", "clients"])?;
         }
         let addressing = self.settings.binding.has_addressing();
@@ -378,16 +376,14 @@ impl AddressOptions {
             }
             Security::None => {}
             _ if settings.binding.is_http() => {}
-            security => tell("security", security.name()),
+            security => tell("security", security.word()),
         }
         if settings.transport_security == Security::Windows {
             if self.settings.protection_level != ProtectionLevel::EncryptAndSign {
                 tell("protection", self.settings.protection_level.name());
             }
-            match self.settings.mechanism {
-                Mechanism::Negotiate => {}
-                Mechanism::Ntlm => tell("mech", "ntlm"),
-                Mechanism::Kerberos => tell("mech", "kerberos"),
+            if self.settings.mechanism != Mechanism::Negotiate {
+                tell("mech", self.settings.mechanism.word());
             }
         }
         for (name, value) in [("identity", &settings.identity), ("to", &settings.to)] {
@@ -409,7 +405,7 @@ impl AddressOptions {
         if settings.encoding != settings.binding.encoding()
             && !(self.settings.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
         {
-            tell("encoding", settings.encoding.name());
+            tell("encoding", settings.encoding.word());
         }
         if self.settings.reliable {
             tell("reliable", "on");
@@ -417,7 +413,7 @@ impl AddressOptions {
         if let Some(format) = self.settings.compressed {
             tell(
                 "compression",
-                if self.settings.compressed_requests { "gzip+requests" } else { format.name() },
+                if self.settings.compressed_requests { "gzip+requests" } else { format.word() },
             );
         }
         shown

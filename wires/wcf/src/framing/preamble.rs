@@ -21,77 +21,43 @@
 use super::records::{Record, RecordKind, put_text};
 use crate::compression::Format;
 use crate::violations::Breach;
+use everywire_model::named_variants;
 
-/// How messages travel (MC-NMF 2.2.3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Mode {
-    /// One message each way, in chunks: what WCF calls streamed.
-    SingletonUnsized = 1,
-    /// Any number of messages both ways: what WCF calls buffered.
-    Duplex = 2,
-    /// Any number of messages to the accepting side, which says nothing.
-    Simplex = 3,
-    /// One message to the accepting side, up to the end of the connection.
-    SingletonSized = 4,
-}
-
-impl Mode {
-    /// The mode with this number.
-    pub fn from_octet(octet: u8) -> Option<Self> {
-        [Self::SingletonUnsized, Self::Duplex, Self::Simplex, Self::SingletonSized]
-            .into_iter()
-            .find(|mode| *mode as u8 == octet)
-    }
-
-    /// Its name in the specification.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::SingletonUnsized => "Singleton-Unsized",
-            Self::Duplex => "Duplex",
-            Self::Simplex => "Simplex",
-            Self::SingletonSized => "Singleton-Sized",
-        }
+named_variants! {
+    /// How messages travel (MC-NMF 2.2.3.2), with the names in the specification.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode: u8 {
+        /// One message each way, in chunks: what WCF calls streamed.
+        SingletonUnsized = 1 "Singleton-Unsized",
+        /// Any number of messages both ways: what WCF calls buffered.
+        Duplex = 2 "Duplex",
+        /// Any number of messages to the accepting side, which says nothing.
+        Simplex = 3 "Simplex",
+        /// One message to the accepting side, up to the end of the connection.
+        SingletonSized = 4 "Singleton-Sized",
     }
 }
 
-/// How envelopes are encoded (MC-NMF 2.2.3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum Encoding {
-    Soap11Utf8 = 0,
-    Soap11Utf16 = 1,
-    Soap11Utf16Fffe = 2,
-    Soap12Utf8 = 3,
-    Soap12Utf16 = 4,
-    Soap12Utf16Fffe = 5,
-    Mtom = 6,
-    /// MC-NBFS.
-    Binary = 7,
-    /// MC-NBFSE.
-    BinarySession = 8,
+named_variants! {
+    /// How envelopes are encoded (MC-NMF 2.2.3.4), with the content types that WCF gives them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    pub enum Encoding: u8 {
+        Soap11Utf8 = 0 "text/xml; charset=utf-8",
+        Soap11Utf16 = 1 "text/xml; charset=utf-16",
+        Soap11Utf16Fffe = 2 "text/xml; charset=unicodeFFFE",
+        Soap12Utf8 = 3 "application/soap+xml; charset=utf-8",
+        Soap12Utf16 = 4 "application/soap+xml; charset=utf-16",
+        Soap12Utf16Fffe = 5 "application/soap+xml; charset=unicodeFFFE",
+        Mtom = 6 "multipart/related",
+        /// MC-NBFS.
+        Binary = 7 "application/soap+msbin1",
+        /// MC-NBFSE.
+        BinarySession = 8 "application/soap+msbinsession1",
+    }
 }
-
-/// All of them, in the order of their numbers, with the content types that WCF gives them.
-const ENCODINGS: [(Encoding, &str); 9] = [
-    (Encoding::Soap11Utf8, "text/xml; charset=utf-8"),
-    (Encoding::Soap11Utf16, "text/xml; charset=utf-16"),
-    (Encoding::Soap11Utf16Fffe, "text/xml; charset=unicodeFFFE"),
-    (Encoding::Soap12Utf8, "application/soap+xml; charset=utf-8"),
-    (Encoding::Soap12Utf16, "application/soap+xml; charset=utf-16"),
-    (Encoding::Soap12Utf16Fffe, "application/soap+xml; charset=unicodeFFFE"),
-    (Encoding::Mtom, "multipart/related"),
-    (Encoding::Binary, "application/soap+msbin1"),
-    (Encoding::BinarySession, "application/soap+msbinsession1"),
-];
 
 impl Encoding {
-    /// The encoding with this number.
-    pub fn from_octet(octet: u8) -> Option<Self> {
-        ENCODINGS.get(usize::from(octet)).map(|(encoding, _)| *encoding)
-    }
-
     /// The encoding that a content type means; case and blanks do not matter.
     /// Quotation marks around the character set do not matter either.
     pub fn from_content_type(text: &str) -> Option<Self> {
@@ -100,12 +66,7 @@ impl Encoding {
             letters.collect::<String>().to_ascii_lowercase()
         };
         let text = plain(text);
-        ENCODINGS.iter().find(|(_, known)| plain(known) == text).map(|(encoding, _)| *encoding)
-    }
-
-    /// What WCF calls it.
-    pub fn content_type(self) -> &'static str {
-        ENCODINGS.get(self as usize).map_or("", |(_, text)| text)
+        Self::ALL.into_iter().find(|known| plain(known.word()) == text)
     }
 
     /// Whether a mode allows for it: a session dictionary needs a session.
@@ -136,7 +97,7 @@ impl Preamble {
         match self.compression {
             None => out.extend_from_slice(&[RecordKind::KnownEncoding as u8, self.encoding as u8]),
             Some(format) => {
-                let name = format!("{}+{}", self.encoding.content_type(), format.name());
+                let name = format!("{}+{}", self.encoding.word(), format.word());
                 put_text(RecordKind::ExtensibleEncoding, name.as_bytes(), out);
             }
         }
@@ -170,7 +131,7 @@ impl Reading {
             }
             (RecordKind::Mode, &[octet]) if self.version && self.mode.is_none() => {
                 // The rest of its connection would be one message, of which nobody says where it ends.
-                let mode = Mode::from_octet(octet).filter(|mode| *mode != Mode::SingletonSized);
+                let mode = Mode::of_number(octet).filter(|mode| *mode != Mode::SingletonSized);
                 self.mode = Some(mode.ok_or(Breach::Mode { mode: octet })?);
             }
             (RecordKind::Via, text) if self.mode.is_some() && self.via.is_none() => {
@@ -207,14 +168,14 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
     let mut compression = None;
     let (known, name) = match (record.kind, record.content) {
         (RecordKind::KnownEncoding, [octet]) => {
-            let known = Encoding::from_octet(*octet);
-            (known, known.map_or_else(|| format!("number {octet}"), |known| known.content_type().to_owned()))
+            let known = Encoding::of_number(*octet);
+            (known, known.map_or_else(|| format!("number {octet}"), |known| known.word().to_owned()))
         }
         (_, text) => {
             // `application/soap+msbin1+gzip`: .NET's compressionFormat adds to the content type.
             let text = String::from_utf8_lossy(text);
-            let plain = [Format::Gzip, Format::Deflate].into_iter().find_map(|format| {
-                let plain = text.trim_end().strip_suffix(format.name())?.strip_suffix('+')?;
+            let plain = Format::ALL.into_iter().find_map(|format| {
+                let plain = text.trim_end().strip_suffix(format.word())?.strip_suffix('+')?;
                 Some((plain, format))
             });
             let known = match plain {
@@ -292,12 +253,12 @@ mod tests {
 
     #[test]
     fn content_types_mean_encodings() {
-        for (encoding, text) in ENCODINGS {
-            assert_eq!(Encoding::from_content_type(&text.to_uppercase()), Some(encoding));
-            assert_eq!(Encoding::from_octet(encoding as u8), Some(encoding));
+        for encoding in Encoding::ALL {
+            assert_eq!(Encoding::from_content_type(&encoding.word().to_uppercase()), Some(encoding));
+            assert_eq!(Encoding::of_number(encoding as u8), Some(encoding));
         }
         assert_eq!(Encoding::from_content_type("text/xml;charset=\"UTF-8\""), Some(Encoding::Soap11Utf8));
         assert_eq!(Encoding::from_content_type("application/soap+msbin1+gzip"), None);
-        assert_eq!(Encoding::from_octet(9), None);
+        assert_eq!(Encoding::of_number(9), None);
     }
 }

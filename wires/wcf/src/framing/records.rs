@@ -17,58 +17,30 @@
 
 use crate::nbfx::integer;
 use crate::violations::Breach;
+use everywire_model::named_variants;
 
 /// Bytes of a fault's URI and of an upgrade's name that are read (MC-NMF 3.1.4.7).
 /// A record of one of these that is longer is refused, whatever it says.
 pub const NAME: usize = 256;
 
-/// Record types (MC-NMF 2.2.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum RecordKind {
-    Version = 0x00,
-    Mode = 0x01,
-    Via = 0x02,
-    KnownEncoding = 0x03,
-    ExtensibleEncoding = 0x04,
-    UnsizedEnvelope = 0x05,
-    SizedEnvelope = 0x06,
-    End = 0x07,
-    Fault = 0x08,
-    UpgradeRequest = 0x09,
-    UpgradeResponse = 0x0a,
-    PreambleAck = 0x0b,
-    PreambleEnd = 0x0c,
-}
-
-/// All of them, in the order of their numbers, with their names in the specification.
-const KINDS: [(RecordKind, &str); 13] = [
-    (RecordKind::Version, "Version"),
-    (RecordKind::Mode, "Mode"),
-    (RecordKind::Via, "Via"),
-    (RecordKind::KnownEncoding, "Known Encoding"),
-    (RecordKind::ExtensibleEncoding, "Extensible Encoding"),
-    (RecordKind::UnsizedEnvelope, "Unsized Envelope"),
-    (RecordKind::SizedEnvelope, "Sized Envelope"),
-    (RecordKind::End, "End"),
-    (RecordKind::Fault, "Fault"),
-    (RecordKind::UpgradeRequest, "Upgrade Request"),
-    (RecordKind::UpgradeResponse, "Upgrade Response"),
-    (RecordKind::PreambleAck, "Preamble Ack"),
-    (RecordKind::PreambleEnd, "Preamble End"),
-];
-
-impl RecordKind {
-    /// The type with this number.
-    #[inline]
-    pub fn from_octet(octet: u8) -> Option<Self> {
-        KINDS.get(usize::from(octet)).map(|(kind, _)| *kind)
-    }
-
-    /// Its name in the specification.
-    pub fn word(self) -> &'static str {
-        KINDS.get(self as usize).map_or("", |(_, word)| word)
+named_variants! {
+    /// Record types (MC-NMF 2.2.1), with their names in the specification.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    pub enum RecordKind: u8 {
+        Version = 0x00 "Version",
+        Mode = 0x01 "Mode",
+        Via = 0x02 "Via",
+        KnownEncoding = 0x03 "Known Encoding",
+        ExtensibleEncoding = 0x04 "Extensible Encoding",
+        UnsizedEnvelope = 0x05 "Unsized Envelope",
+        SizedEnvelope = 0x06 "Sized Envelope",
+        End = 0x07 "End",
+        Fault = 0x08 "Fault",
+        UpgradeRequest = 0x09 "Upgrade Request",
+        UpgradeResponse = 0x0a "Upgrade Response",
+        PreambleAck = 0x0b "Preamble Ack",
+        PreambleEnd = 0x0c "Preamble End",
     }
 }
 
@@ -103,7 +75,7 @@ impl Default for Bounds {
 /// [`Breach::UnknownRecord`], [`Breach::Size`], [`Breach::Empty`], and what is said of texts that are too long.
 pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, usize)>, Breach> {
     let Some((octet, rest)) = bytes.split_first() else { return Ok(None) };
-    let kind = RecordKind::from_octet(*octet).ok_or(Breach::UnknownRecord { octet: *octet })?;
+    let kind = RecordKind::of_number(*octet).ok_or(Breach::UnknownRecord { octet: *octet })?;
     let most = match kind {
         RecordKind::Via => bounds.via,
         RecordKind::ExtensibleEncoding => bounds.content_type,

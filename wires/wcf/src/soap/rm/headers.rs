@@ -6,6 +6,7 @@
 
 use crate::soap::cursor::{Cursor, Element};
 use crate::violations::Violation;
+use everywire_model::named_variants;
 use everywire_model::visit::Visit;
 
 /// February 2005.
@@ -17,34 +18,18 @@ pub(in crate::soap) const MICROSOFT: &str = "http://schemas.microsoft.com/ws/200
 
 /// Whether headers of this namespace are reliable messaging's.
 pub(in crate::soap) fn is_own(namespace: &str) -> bool {
-    matches!(namespace, FEBRUARY | OASIS | MICROSOFT)
+    namespace == MICROSOFT || Version::of_word(namespace).is_some()
 }
 
 /// Ranges in one acknowledgement.
 const MAX_RANGES: usize = 64;
 
-/// The version of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::soap) enum Version {
-    February,
-    Oasis,
-}
-
-impl Version {
-    /// `None` for any other namespace.
-    pub(in crate::soap) fn of(namespace: &str) -> Option<Self> {
-        match namespace {
-            FEBRUARY => Some(Self::February),
-            OASIS => Some(Self::Oasis),
-            _ => None,
-        }
-    }
-
-    pub(in crate::soap) fn namespace(self) -> &'static str {
-        match self {
-            Self::February => FEBRUARY,
-            Self::Oasis => OASIS,
-        }
+named_variants! {
+    /// The version of the protocol, with its namespace.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(in crate::soap) enum Version {
+        February FEBRUARY,
+        Oasis OASIS,
     }
 }
 
@@ -89,7 +74,7 @@ impl Headers {
 
     /// Reads a header, up to its end; `false` if it is none of these, and still open.
     pub(in crate::soap) fn read(&mut self, cursor: &mut Cursor<'_>, header: &Element<'_>) -> Visit<bool> {
-        let Some(version) = Version::of(&header.namespace) else { return Ok(false) };
+        let Some(version) = Version::of_word(&header.namespace) else { return Ok(false) };
         match &*header.local {
             "Sequence" => {
                 let sequence = sequence(cursor)?;

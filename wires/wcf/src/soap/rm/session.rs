@@ -484,5 +484,5 @@ fn refused(reason: &str) -> Failure {
 /// The version of a message of the protocol with this name, if it is one.
 fn version_of(head: &Head<'_>, name: &str) -> Option<Version> {
     let (namespace, found) = head.action.as_deref()?.rsplit_once('/')?;
-    if found == name { Version::of(namespace) } else { None }
+    if found == name { Version::of_word(namespace) } else { None }
 }

@@ -177,7 +177,7 @@ impl Orphans {
 /// Whether a message has anything of the protocol in it.
 pub(in crate::soap) fn speaks(head: &Head<'_>) -> bool {
     let action = head.action.as_deref().and_then(|action| action.rsplit_once('/'));
-    !head.reliable.is_empty() || action.is_some_and(|(namespace, _)| Version::of(namespace).is_some())
+    !head.reliable.is_empty() || action.is_some_and(|(namespace, _)| Version::of_word(namespace).is_some())
 }
 
 /// The sequence that a message is of, or about.

@@ -140,7 +140,7 @@ impl Session {
     pub(super) fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
         let fault = Fault::read(came.document)?;
         let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
-        let own = Version::of(namespace).is_some() || version_of(came.head, "fault").is_some();
+        let own = Version::of_word(namespace).is_some() || version_of(came.head, "fault").is_some();
         if !own {
             return Ok(false);
         }
