@@ -195,28 +195,10 @@ fn put_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 /// The headers that the library adds to each response, and the empty line.
 fn put_end(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"content-length: ");
-    put_number(out, length);
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     out.extend_from_slice(b"\r\ndate: ");
     DATE.with_borrow_mut(|date| date.put(out));
     out.extend_from_slice(b"\r\n\r\n");
-}
-
-/// Decimal digits, without allocating.
-fn put_number(out: &mut Vec<u8>, number: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        if let Some(place) = digits.get_mut(at) {
-            *place = b'0' + u8::try_from(left % 10).unwrap_or_default();
-        }
-        left /= 10;
-        if left == 0 || at == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(at..).unwrap_or_default());
 }
 
 thread_local! {
