@@ -1,9 +1,9 @@
 //! What both sides of TLS are set up with, made once and shared by their connections.
 
 use crate::files;
-use crate::verify::{Anybody, Known, KnownClients};
+use crate::verify::{Anybody, Known};
 use everywire_model::{Failure, Initiator, Kind};
-use rustls::client::{WantsClientCert, WebPkiServerVerifier};
+use rustls::client::{VerifierBuilderError, WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
@@ -33,10 +33,11 @@ impl ClientSettings {
     ///
     /// A file cannot be read, or has not in it what it should have.
     pub fn new(ca: Option<&Path>, own: Pair<'_>) -> Result<Self, Failure> {
+        let check = |roots| WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
         let config = client(own, |builder| {
             Ok(match ca {
                 None => builder.with_root_certificates(files::system()?),
-                Some(path) => builder.dangerous().with_custom_certificate_verifier(Arc::new(known(path)?)),
+                Some(path) => builder.dangerous().with_custom_certificate_verifier(known(path, check)?),
             })
         })?;
         Ok(Self { config, insecure: false, described: format!("{ca:?} {own:?}") })
@@ -120,12 +121,8 @@ impl ServerSettings {
         let builder = match clients {
             None => builder.with_no_client_auth(),
             Some(path) => {
-                let roots = Arc::new(authorities(path)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider()).build();
-                let authorities = verifier.map_err(|error| wrong(path, &error.to_string()))?;
-                let by_sight = files::certificates(path)?;
-                let known = KnownClients { by_sight, authorities, provider: provider() };
-                builder.with_client_cert_verifier(Arc::new(known))
+                let check = |roots| WebPkiClientVerifier::builder_with_provider(roots, provider()).build();
+                builder.with_client_cert_verifier(known(path, check)?)
             }
         };
         let config = builder
@@ -145,20 +142,19 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The authorities of a file.
-fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
-    let mut roots = RootCertStore::empty();
-    let (taken, _) = roots.add_parsable_certificates(files::certificates(path)?);
-    if taken == 0 { Err(wrong(path, "no certificate of the file can be used")) } else { Ok(roots) }
-}
-
 /// Whom a file vouches for: its certificates themselves, and those that they sign.
-fn known(path: &Path) -> Result<Known, Failure> {
+fn known<V: ?Sized>(
+    path: &Path,
+    check: impl FnOnce(Arc<RootCertStore>) -> Result<Arc<V>, VerifierBuilderError>,
+) -> Result<Arc<Known<V>>, Failure> {
     let by_sight = files::certificates(path)?;
-    let roots = Arc::new(authorities(path)?);
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider()).build();
-    let authorities = verifier.map_err(|error| wrong(path, &error.to_string()))?;
-    Ok(Known { by_sight, authorities, provider: provider() })
+    let mut roots = RootCertStore::empty();
+    let (taken, _) = roots.add_parsable_certificates(by_sight.clone());
+    if taken == 0 {
+        return Err(wrong(path, "no certificate of the file can be used"));
+    }
+    let authorities = check(Arc::new(roots)).map_err(|error| wrong(path, &error.to_string()))?;
+    Ok(Arc::new(Known { by_sight, authorities, provider: provider() }))
 }
 
 #[cold]

@@ -10,18 +10,11 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use std::sync::Arc;
 
 /// Takes certificates of the file itself, which are mostly signed by nobody else, and what an authority of it vouches for.
+/// `V` is who checks those: servers' certificates, or clients', whose names are nobody's question.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct Known<V: ?Sized> {
     pub(super) by_sight: Vec<CertificateDer<'static>>,
-    pub(super) authorities: Arc<WebPkiServerVerifier>,
-    pub(super) provider: Arc<CryptoProvider>,
-}
-
-/// The same for clients' certificates, whose names are nobody's question.
-#[derive(Debug)]
-pub(super) struct KnownClients {
-    pub(super) by_sight: Vec<CertificateDer<'static>>,
-    pub(super) authorities: Arc<dyn ClientCertVerifier>,
+    pub(super) authorities: Arc<V>,
     pub(super) provider: Arc<CryptoProvider>,
 }
 
@@ -52,7 +45,7 @@ macro_rules! signatures_as_the_provider_checks_them {
     };
 }
 
-impl ServerCertVerifier for Known {
+impl ServerCertVerifier for Known<WebPkiServerVerifier> {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -71,7 +64,7 @@ impl ServerCertVerifier for Known {
     signatures_as_the_provider_checks_them!();
 }
 
-impl ClientCertVerifier for KnownClients {
+impl ClientCertVerifier for Known<dyn ClientCertVerifier> {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.authorities.root_hint_subjects()
     }
