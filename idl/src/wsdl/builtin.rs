@@ -85,19 +85,7 @@ pub(super) fn find(name: &QName) -> Option<Typed> {
 
 /// A type of XML Schema. `name` is what an alias is called, which may be in another namespace.
 fn schema(name: &QName, local: &str) -> Option<Typed> {
-    let number = |shape| Some(Typed::plain(shape, true));
     match local {
-        "boolean" => number(Shape::Bool),
-        "byte" => number(Shape::I8),
-        "unsignedByte" => number(Shape::U8),
-        "short" => number(Shape::I16),
-        "unsignedShort" => number(Shape::U16),
-        "int" => number(Shape::I32),
-        "unsignedInt" => number(Shape::U32),
-        "long" => number(Shape::I64),
-        "unsignedLong" => number(Shape::U64),
-        "float" => number(Shape::F32),
-        "double" => number(Shape::F64),
         "string" => Some(Typed::plain(Shape::Text(Text::NARROW), false)),
         "base64Binary" => Some(Typed::plain(Shape::sequence(Shape::U8), false)),
         "anyType" | "anySimpleType" => Some(Typed::plain(Shape::Variant, false)),
@@ -117,8 +105,27 @@ fn schema(name: &QName, local: &str) -> Option<Typed> {
         | "Name" | "NCName" | "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" | "NMTOKEN" | "NMTOKENS" => {
             Some(Typed::plain(carried(name, Shape::Text(Text::NARROW)), false))
         }
-        _ => None,
+        _ => number(local).map(|shape| Typed::plain(shape, true)),
     }
+}
+
+/// The shape of a number, or of a boolean, by its name in XML Schema.
+#[must_use]
+pub fn number(local: &str) -> Option<Shape> {
+    Some(match local {
+        "boolean" => Shape::Bool,
+        "byte" => Shape::I8,
+        "unsignedByte" => Shape::U8,
+        "short" => Shape::I16,
+        "unsignedShort" => Shape::U16,
+        "int" => Shape::I32,
+        "unsignedInt" => Shape::U32,
+        "long" => Shape::I64,
+        "unsignedLong" => Shape::U64,
+        "float" => Shape::F32,
+        "double" => Shape::F64,
+        _ => return None,
+    })
 }
 
 /// Text, or a character, that keeps the name of its type.

@@ -8,7 +8,7 @@
 //! a request is wrapped in an element called like the operation, a reply in one with `Response`. `declaring`
 //! matters everywhere: an inherited operation keeps the names of the contract that declares it.
 
-pub use super::builtin::{list as list_of, name as of_shape, pair as pair_of};
+pub use super::builtin::{list as list_of, name as of_shape, number, pair as pair_of};
 
 use everywire_model::contract::note;
 use everywire_model::shape::{Name, Struct};

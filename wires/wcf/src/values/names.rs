@@ -122,23 +122,12 @@ fn plain_shape(name: &str) -> Option<Shape> {
         Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target: text() }))
     };
     Some(match name {
-        "boolean" => Shape::Bool,
-        "unsignedByte" => Shape::U8,
-        "byte" => Shape::I8,
-        "unsignedShort" => Shape::U16,
-        "short" => Shape::I16,
-        "unsignedInt" => Shape::U32,
-        "int" => Shape::I32,
-        "unsignedLong" => Shape::U64,
-        "long" => Shape::I64,
-        "float" => Shape::F32,
-        "double" => Shape::F64,
         "char" => Shape::WideChar,
         "string" => text(),
         // Types without a neutral counterpart are carried in their notation.
         "decimal" | "dateTime" | "anyURI" | "QName" => typed(SCHEMA),
         "duration" | "guid" => typed(SERIALIZATION),
         "base64Binary" => Shape::sequence(Shape::U8),
-        _ => return None,
+        _ => return names::number(name),
     })
 }
