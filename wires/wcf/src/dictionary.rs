@@ -23,8 +23,6 @@
 //! * A peer's table is read by its own lengths and never beyond its end; each word is UTF-8.
 //! * Words and adopted words never mix in one direction (`can_adopt`, `make_way`).
 
-mod table;
-
 use crate::limits::{MAX_SESSION_SIZE, MAX_SESSION_WORDS};
 use crate::nbfx::integer;
 use crate::violations::Violation;
@@ -32,7 +30,6 @@ use everywire_model::visit::Visit;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use table::Table;
 
 /// Both directions of the static table: by index, and by word.
 struct Static {
@@ -64,7 +61,6 @@ pub fn static_id(word: &str) -> Option<u32> {
 #[derive(Debug, Clone)]
 pub struct Term {
     text: Box<str>,
-    hash: u32,
     static_id: Option<u32>,
     /// No other word has this number; copies of this one do.
     /// It is the key of `Outgoing::recent`, which so needs no comparison of texts.
@@ -73,7 +69,7 @@ pub struct Term {
 
 impl PartialEq for Term {
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.text == other.text
+        self.text == other.text
     }
 }
 
@@ -84,7 +80,7 @@ impl Term {
     pub fn new(text: &str) -> Self {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        Self { text: text.into(), hash: table::hash(text), static_id: static_id(text), serial }
+        Self { text: text.into(), static_id: static_id(text), serial }
     }
 
     /// The word.
@@ -180,7 +176,7 @@ impl Words {
 #[derive(Debug, Clone, Default)]
 pub struct Outgoing {
     /// This side's own, with their numbers by index.
-    words: Table,
+    words: HashMap<Box<str>, usize>,
     size: usize,
     /// New words that the peer has not been told yet.
     fresh: Vec<u8>,
@@ -234,17 +230,14 @@ impl Outgoing {
 
     /// The session words of a peer, for writing what it would; nothing is added to them.
     pub fn known(incoming: &Words) -> Self {
-        let mut words = Table::default();
-        for word in &incoming.words {
-            words.push(table::hash(word), word);
-        }
+        let words = incoming.words.iter().cloned().zip(0..).collect();
         Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
     }
 
     /// From now on messages of another session are passed on with their numbers. So this side learns no
     /// words of its own any more, unless it has learned some before: then the numbers cannot be kept.
     pub fn make_way(&mut self) {
-        if self.adopts && self.words.len() == 0 {
+        if self.adopts && self.words.is_empty() {
             self.learns = false;
         }
     }
@@ -258,7 +251,7 @@ impl Outgoing {
             // Nobody tells whether the peer's quota is larger than the default, as theirs may be who sent them.
             _ if words.size > MAX_SESSION_SIZE => false,
             Some((held, _)) => held.agree(words),
-            None => self.adopts && self.words.len() == 0,
+            None => self.adopts && self.words.is_empty(),
         }
     }
 
@@ -293,7 +286,7 @@ impl Outgoing {
     pub fn id(&mut self, word: &str) -> Option<u32> {
         match if self.use_static { static_id(word) } else { None } {
             Some(id) if !self.session_first => Some(id),
-            id => self.session_id(table::hash(word), word).or(id),
+            id => self.session_id(word).or(id),
         }
     }
 
@@ -313,7 +306,7 @@ impl Outgoing {
 
     fn look_up(&mut self, term: &Term, slot: usize) -> Option<u32> {
         let static_id = term.static_id.filter(|_| self.use_static);
-        let number = self.session_id(term.hash, &term.text).or(static_id)?;
+        let number = self.session_id(&term.text).or(static_id)?;
         if self.recent.is_empty() {
             self.recent.resize(RECENT, (0, 0));
         }
@@ -323,17 +316,17 @@ impl Outgoing {
         Some(number)
     }
 
-    fn session_id(&mut self, hash: u32, word: &str) -> Option<u32> {
-        let index = match self.words.find(hash, word) {
-            Some(index) => index,
-            None if self.learns => self.learn(hash, word)?,
+    fn session_id(&mut self, word: &str) -> Option<u32> {
+        let index = match self.words.get(word) {
+            Some(index) => *index,
+            None if self.learns => self.learn(word)?,
             None => return None,
         };
         u32::try_from(2 * index + 1).ok()
     }
 
     #[cold]
-    fn learn(&mut self, hash: u32, word: &str) -> Option<usize> {
+    fn learn(&mut self, word: &str) -> Option<usize> {
         if self.words.len() >= MAX_SESSION_WORDS {
             return None;
         }
@@ -346,7 +339,9 @@ impl Outgoing {
             return None;
         }
         self.size += cost;
-        Some(self.words.push(hash, word))
+        let index = self.words.len();
+        self.words.insert(word.into(), index);
+        Some(index)
     }
 
     /// The new words that the peer has not been told: the table that stands before the next document.
@@ -368,7 +363,7 @@ impl Outgoing {
     /// Forgets the words learned since the mark.
     pub fn forget(&mut self, mark: Mark) {
         if self.words.len() > mark.words {
-            self.words.truncate(mark.words);
+            self.words.retain(|_, index| *index < mark.words);
             // A number found since the mark may be of a word that is gone.
             self.recent.clear();
             self.size = mark.size;
