@@ -80,14 +80,10 @@ impl Wire for Wcf {
             out_parameters: true,
             typed_exceptions: true,
             signals: true,
-            signals_are_calls: false,
-            handles: false,
-            // None but nil.
-            references: false,
             callbacks_on_connection: true,
             probe: true,
-            cancel: false,
-            forwards: false,
+            // Of references only nil.
+            ..Capabilities::default()
         }
     }
 

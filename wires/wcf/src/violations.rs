@@ -126,8 +126,9 @@ impl Violation {
             | Self::BadName
             | Self::DocumentType
             | Self::Entity
-            | Self::ProcessingInstruction => "xml",
-            Self::TooManyPrefixes | Self::UnknownPrefix => "xml",
+            | Self::ProcessingInstruction
+            | Self::TooManyPrefixes
+            | Self::UnknownPrefix => "xml",
             _ => "nbfx",
         };
         failure.with_code(format!("{layer} {self:?}"))

@@ -21,7 +21,7 @@
 use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
 use crate::text;
 use everywire_http::media_type::split;
-use everywire_model::wire::{Explained, Part};
+use everywire_model::wire::{Explained, Greeting, Part, Sniff};
 
 /// Bytes of a head that are looked at; longer ones are no HTTP that anybody takes.
 const MAX_HEAD: usize = 64 << 10;
@@ -48,10 +48,7 @@ const STARTS: [&[u8]; 10] = [
 
 /// Whether these bytes are the beginning of a message, as far as they go.
 pub(super) fn begins(bytes: &[u8]) -> bool {
-    STARTS.iter().any(|start| {
-        let len = start.len().min(bytes.len());
-        bytes.get(..len) == start.get(..len)
-    })
+    STARTS.iter().any(|start| Greeting::begins(bytes, start) != Sniff::No)
 }
 
 /// The message at the front, and whether it is whole.

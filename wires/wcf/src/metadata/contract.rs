@@ -2,7 +2,7 @@
 
 use everywire_model::contract::Notes;
 use everywire_model::shape::{Alias, Field, Name, Text};
-use everywire_model::{Direction, Hold, Interface, InterfaceKind, Operation, Parameter, Shape};
+use everywire_model::{Direction, Hold, Interface, Operation, Parameter, Shape};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -18,15 +18,8 @@ pub(super) fn interface() -> &'static Interface {
     INTERFACE.get_or_init(|| Interface {
         name: Name::from("IMetadataExchange"),
         id: Name::from(format!("{{{EXCHANGE}}}IMetadataExchange")),
-        identities: Cow::Borrowed(&[]),
-        kind: InterfaceKind::Plain,
-        bases: Cow::Borrowed(&[]),
         operations: Cow::Owned(vec![get()]),
-        inherited: 0,
-        attributes: Cow::Borrowed(&[]),
-        signals: Cow::Borrowed(&[]),
-        notes: Cow::Borrowed(&[]),
-        doc: Cow::Borrowed(""),
+        ..Interface::default()
     })
 }
 

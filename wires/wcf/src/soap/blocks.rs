@@ -7,7 +7,6 @@
 //! reader serves both.
 
 use super::cursor::{Cursor, Document, Element, Step};
-use super::names::envelope;
 use super::outline::is_own;
 use super::put::{Put, alone};
 use super::{Form, Soap, head};
@@ -44,7 +43,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
         _ => None,
     };
     // The attribute needs the prefix of envelopes, which the message that is passed on may spell otherwise.
-    let declared = (header.must_understand && !scoped).then(|| envelope(soap));
+    let declared = (header.must_understand && !scoped).then(|| soap.word());
     let prefix = if namespace.is_empty() { "" } else { "h" };
     let mut words = alone(form);
     let mut put = Put::new(form, &mut words);
@@ -145,7 +144,7 @@ fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
     let words = &Words::default();
     let mut cursor = Cursor::new(Document { form: Form::Text, bytes, words, quotas });
     let root = head::root(&mut cursor)?;
-    let soap = Soap::of(&root.namespace).unwrap_or(Soap::V12);
+    let soap = Soap::of_word(&root.namespace).unwrap_or(Soap::V12);
     let mut all = Vec::new();
     if cursor.child()?.is_none_or(|list| list.local != "Header") {
         return Ok(all);
@@ -156,7 +155,7 @@ fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
             cursor.skip()?;
             continue;
         }
-        let must_understand = matches!(block.attribute(envelope(soap), "mustUnderstand"), Some("1" | "true"));
+        let must_understand = matches!(block.attribute(soap.word(), "mustUnderstand"), Some("1" | "true"));
         let name = format!("{{{}}}{}", block.namespace, block.local);
         let content = Content::Text(content(&mut cursor, SHOWN)?);
         all.push(Header { name, content, must_understand });

@@ -278,17 +278,18 @@ impl<'a> Cursor<'a> {
 
     /// Whether a prefix stands for a namespace here.
     pub(super) fn means(&self, prefix: &str, namespace: &str) -> bool {
-        self.scope
-            .iter()
-            .rev()
-            .find(|(_, held, _)| held == prefix)
-            .is_some_and(|(.., held)| held == namespace)
+        self.declared(prefix).is_some_and(|held| held == namespace)
+    }
+
+    /// The namespace that was declared for a prefix.
+    fn declared(&self, prefix: &str) -> Option<&Cow<'a, str>> {
+        self.scope.iter().rev().find(|(_, held, _)| held == prefix).map(|(.., namespace)| namespace)
     }
 
     /// The namespace of a prefix in the place that was read last.
     fn resolve(&self, prefix: &str) -> Visit<Cow<'a, str>> {
-        match self.scope.iter().rev().find(|(_, held, _)| held == prefix) {
-            Some((.., namespace)) => Ok(namespace.clone()),
+        match self.declared(prefix) {
+            Some(namespace) => Ok(namespace.clone()),
             None if prefix.is_empty() => Ok(Cow::Borrowed("")),
             None if prefix == "xml" => Ok(Cow::Borrowed(text::XML)),
             None => Err(Violation::UnknownPrefix.at(self.position())),

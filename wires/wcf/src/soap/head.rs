@@ -21,7 +21,7 @@
 
 use super::cursor::{Cursor, Document, Element, Step};
 use super::ids::{self, MessageId};
-use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY, envelope};
+use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY};
 use super::outline::is_own;
 use super::rm::Headers;
 use super::{Dialect, Form, Soap};
@@ -116,7 +116,7 @@ impl<'a> Head<'a> {
     /// It is no envelope of the dialect's version.
     pub(super) fn read(dialect: Dialect, document: Document<'a>) -> Visit<Self> {
         let mut cursor = Cursor::new(document);
-        let soap = envelope(dialect.soap);
+        let soap = dialect.soap.word();
         let root = root(&mut cursor)?;
         if !root.is(soap, "Envelope") {
             return Err(Violation::NoEnvelope.at(root.at));
@@ -140,7 +140,7 @@ impl<'a> Head<'a> {
 
     /// Reads the headers; whether there are others than the session's own.
     fn headers(&mut self, cursor: &mut Cursor<'a>, dialect: Dialect) -> Visit<bool> {
-        let soap = envelope(dialect.soap);
+        let soap = dialect.soap.word();
         let (mut count, mut others) = (0, false);
         while let Some(header) = cursor.child()? {
             count += 1;
@@ -229,7 +229,7 @@ impl<'a> Head<'a> {
 
     /// Whether the body is a fault.
     pub(super) fn is_fault(&self, soap: Soap) -> bool {
-        let is = |first: &First<'_>| first.local == "Fault" && first.namespace == envelope(soap);
+        let is = |first: &First<'_>| first.local == "Fault" && first.namespace == soap.word();
         self.first.as_ref().is_some_and(is)
     }
 

@@ -34,25 +34,20 @@ pub(crate) use rm::{Orphans, Sequences};
 
 pub use crate::values::Form;
 
-/// The version of SOAP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Soap {
-    /// 1.1.
-    V11,
-    /// 1.2.
-    V12,
+use everywire_model::named_variants;
+
+named_variants! {
+    /// The version of SOAP, with the namespace of its envelopes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Soap {
+        /// 1.1.
+        V11 names::SOAP_11,
+        /// 1.2.
+        V12 names::SOAP_12,
+    }
 }
 
 impl Soap {
-    /// The version whose envelopes are of a namespace.
-    fn of(namespace: &str) -> Option<Self> {
-        match namespace {
-            names::SOAP_11 => Some(Self::V11),
-            names::SOAP_12 => Some(Self::V12),
-            _ => None,
-        }
-    }
-
     /// As descriptions say it ([`everywire_idl::wsdl::Port`]).
     pub fn version(self) -> &'static str {
         match self {

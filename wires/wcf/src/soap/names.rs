@@ -1,7 +1,5 @@
 //! Namespaces, actions and addresses.
 
-use super::Soap;
-
 /// SOAP 1.1.
 pub(crate) const SOAP_11: &str = "http://schemas.xmlsoap.org/soap/envelope/";
 /// SOAP 1.2.
@@ -33,11 +31,3 @@ pub(crate) const SECURITY: &str =
 pub(crate) const EXCEPTION_DETAIL: &str = "http://schemas.datacontract.org/2004/07/System.ServiceModel";
 /// Subcodes for kinds of failures that WCF has no code for.
 pub(crate) const FAILURE: &str = "urn:everywire:failure";
-
-/// The namespace of envelopes.
-pub(crate) fn envelope(soap: Soap) -> &'static str {
-    match soap {
-        Soap::V11 => SOAP_11,
-        Soap::V12 => SOAP_12,
-    }
-}

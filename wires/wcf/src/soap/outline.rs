@@ -6,7 +6,7 @@
 
 use super::cursor::{Cursor, Document, Element};
 use super::head;
-use super::names::{ADDRESSING, NO_ADDRESSING, SECURITY, envelope};
+use super::names::{ADDRESSING, NO_ADDRESSING, SECURITY};
 use super::rm;
 use super::{Form, Soap};
 use crate::limits::MAX_HEADERS;
@@ -84,8 +84,8 @@ impl<'a> Outline<'a> {
         let Document { form, bytes, .. } = document;
         let mut cursor = Cursor::new(document);
         let root = head::root(&mut cursor)?;
-        let soap = Soap::of(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
-        let name = envelope(soap);
+        let soap = Soap::of_word(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
+        let name = soap.word();
         if !root.is(name, "Envelope") {
             return Err(Violation::NoEnvelope.at(root.at));
         }
@@ -134,6 +134,6 @@ impl<'a> Outline<'a> {
 
 impl Scope {
     fn at(cursor: &Cursor<'_>, soap: Soap) -> Self {
-        Self { soap: cursor.means("s", envelope(soap)), addressing: cursor.means("a", ADDRESSING) }
+        Self { soap: cursor.means("s", soap.word()), addressing: cursor.means("a", ADDRESSING) }
     }
 }

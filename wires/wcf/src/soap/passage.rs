@@ -6,7 +6,7 @@
 
 use super::blocks;
 use super::ids::MessageId;
-use super::names::{ADDRESSING, AUGUST, envelope};
+use super::names::{ADDRESSING, AUGUST};
 use super::outline::{Block, Outline, Scope};
 use super::put::{Put, alone};
 use super::template::Saying;
@@ -76,14 +76,14 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
             None => {
                 put.start("s", "Header");
                 if !outline.scope.soap {
-                    put.xmlns("s", envelope(soap));
+                    put.xmlns("s", soap.word());
                 }
                 (Scope { soap: true, ..outline.scope }, None)
             }
         };
         if dialect.addressing {
             let action = outline.action.as_ref().map(|(range, action)| (part(range), &**action));
-            hole = addressing(&mut put, scope, envelope(soap), own, action);
+            hole = addressing(&mut put, scope, soap.word(), own, action);
         }
         if !own.security.is_empty() {
             if !scope.soap {

@@ -6,7 +6,7 @@
 //! long as the channel does.
 
 use super::ids::{self, MessageId};
-use super::names::{self, ADDRESSING, ANONYMOUS};
+use super::names::{ADDRESSING, ANONYMOUS};
 use super::put::Put;
 use super::{Dialect, Form};
 use crate::dictionary::Outgoing;
@@ -98,7 +98,7 @@ impl Saying<'_> {
         let mut put = Put::new(dialect.form, words);
         let mut hole = None;
         put.start("s", "Envelope");
-        put.xmlns("s", names::envelope(dialect.soap));
+        put.xmlns("s", dialect.soap.word());
         if dialect.addressing {
             put.xmlns("a", ADDRESSING);
         }

@@ -178,9 +178,7 @@ fn dialect(encoding: Encoding) -> Option<Dialect> {
 /// What the connecting side speaks: as its address says, where the mode allows for it.
 fn spoken(asked: settings::Encoding, mode: Mode) -> (Encoding, Dialect) {
     match asked {
-        settings::Encoding::Session if Encoding::BinarySession.fits(mode) => {
-            (Encoding::BinarySession, Dialect::NET_TCP)
-        }
+        settings::Encoding::Session if mode == Mode::Duplex => (Encoding::BinarySession, Dialect::NET_TCP),
         settings::Encoding::Session | settings::Encoding::Binary => (Encoding::Binary, Dialect::BINARY),
         settings::Encoding::Text | settings::Encoding::Mtom => (Encoding::Soap12Utf8, Dialect::WS),
     }

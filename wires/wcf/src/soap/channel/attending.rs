@@ -41,7 +41,7 @@ impl SoapChannel {
             if again.is_some() || free {
                 // Words of messages that may get lost are told nobody.
                 self.words.learns = false;
-                let fresh = || Reliable::asked(self.dialect, http);
+                let fresh = || Reliable::new(Session::asked(self.dialect, http));
                 self.reliable = Some(Box::new(again.unwrap_or_else(fresh)));
             }
             return Ok(None);

@@ -4,7 +4,7 @@ use super::resuming;
 use super::state::{Side, SoapChannel};
 use crate::settings::Settings;
 use crate::soap::Dialect;
-use crate::soap::rm::Reliable;
+use crate::soap::rm::{Reliable, Session};
 use crate::wire_state::Node;
 use everywire_model::{
     Answer, CallId, Completed, Config, Event, Failure, Initiator, Kind, Outcome, SendBuffer,
@@ -17,7 +17,7 @@ pub(super) fn session(dialect: Dialect, config: &Config, settings: &Settings) ->
     let node = config.wire_state.as_ref().filter(|_| http).and_then(Node::of);
     let question = resuming::question(&config.profile);
     let orphan = node.and_then(|node| node.orphans.adopt(&config.profile, Instant::now(), question));
-    orphan.unwrap_or_else(|| Reliable::asking(dialect, http))
+    orphan.unwrap_or_else(|| Reliable::new(Session::asking(dialect, http)))
 }
 
 impl SoapChannel {

@@ -6,7 +6,7 @@
 
 use crate::soap::names::{
     ADDRESSING, ADDRESSING_FAULT, DISPATCHER, DISPATCHER_FAULT, EXCEPTION_DETAIL, FAILURE, SECURITY,
-    SOAP_FAULT, envelope,
+    SOAP_FAULT,
 };
 use crate::soap::put::Put;
 use crate::soap::{Dialect, Soap};
@@ -166,7 +166,7 @@ impl Said {
                 put.start("", "faultcode");
                 match &self.subcode {
                     // SOAP 1.1 has no subcodes: the most telling code stands in their place.
-                    Some((namespace, local)) if namespace != envelope(Soap::V12) => {
+                    Some((namespace, local)) if namespace != Soap::V12.word() => {
                         subcode(put, namespace, local);
                     }
                     _ => put.chars(match self.code {

@@ -151,9 +151,7 @@ impl Sequences {
             lock(&self.places).taken.insert(id, Place { owner: owner.clone(), session: reliable.share() });
         }
     }
-}
 
-impl Sequences {
     /// Tells the node what is kept, and has sessions give way until that is no more than it may be. No session is locked by the
     /// caller.
     pub(in crate::soap) fn settle(&self, objects: &dyn Objects) {

@@ -25,7 +25,6 @@
 use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
 use super::{Next, Outbound, Verdict, Version, control};
-use crate::soap::Dialect;
 use crate::soap::cursor::Document;
 use crate::soap::faults::Said;
 use crate::soap::head::Head;
@@ -46,14 +45,8 @@ pub(in crate::soap) struct Reliable {
 }
 
 impl Reliable {
-    /// The side that opened the channel.
-    pub(in crate::soap) fn asking(dialect: Dialect, in_turns: bool) -> Self {
-        Self::of(Arc::new(Mutex::new(Session::asking(dialect, in_turns))))
-    }
-
-    /// The side that accepted it, when the other begins a session.
-    pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
-        Self::of(Arc::new(Mutex::new(Session::asked(dialect, in_turns))))
+    pub(in crate::soap) fn new(session: Session) -> Self {
+        Self::of(Arc::new(Mutex::new(session)))
     }
 
     pub(super) fn of(session: Arc<Mutex<Session>>) -> Self {
@@ -87,7 +80,7 @@ impl Reliable {
 
     /// Whether the request that came last gets its response when its waker is woken.
     pub(in crate::soap) fn is_awaiting(&self) -> bool {
-        self.desk.is_awaiting()
+        self.desk.owed.is_some()
     }
 
     /// The request that gets no answer because the session is over, and why.

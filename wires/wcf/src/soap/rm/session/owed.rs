@@ -14,26 +14,20 @@ pub(in crate::soap) struct Desk {
     /// Messages of the protocol itself.
     pub(super) control: VecDeque<Outbound>,
     /// A message to answer with an old answer, or with an acknowledgement.
-    pub(super) owed: Option<Owed>,
+    /// Whether one waits for an answer which will come by another connection: its connection leaves it without a response until its
+    /// waker is woken.
+    pub(in crate::soap::rm) owed: Option<Owed>,
     /// Why a message gets no answer any more, and its identifier, if it had one.
     pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
 }
 
 /// A message that waits for its response.
 #[derive(Debug)]
-pub(super) struct Owed {
+pub(in crate::soap::rm) struct Owed {
     /// Its identifier, if it may have an answer.
     pub(super) id: Option<MessageId>,
     /// Its number; none once it was answered.
     pub(super) number: Option<u64>,
-}
-
-impl Desk {
-    /// Whether a message waits for its answer, which will come by another connection.
-    /// Its connection then leaves the request without a response until its waker is woken.
-    pub(in crate::soap::rm) fn is_awaiting(&self) -> bool {
-        self.owed.is_some()
-    }
 }
 
 impl Session {
