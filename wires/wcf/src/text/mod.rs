@@ -11,7 +11,7 @@ mod writer;
 pub(crate) use reader::is_local;
 pub use reader::{Attribute, Event, Reader, Tag};
 pub use writer::{Writer, escape, escape_attribute};
-pub(crate) use writer::{check_chars, clean};
+pub(crate) use writer::{check_chars, clean, quote};
 
 use std::char::DecodeUtf16Error;
 

@@ -27,8 +27,9 @@ use crate::limits::{MAX_ATTRIBUTES, MAX_NAME, MAX_PREFIXES};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
+use quick_xml::escape::{EscapeError, resolve_predefined_entity, unescape};
 use quick_xml::events::attributes::Attributes;
-use quick_xml::events::{BytesStart, Event as Raw};
+use quick_xml::events::{BytesRef, BytesStart, Event as Raw};
 use std::borrow::Cow;
 
 /// What comes next in a document.
@@ -410,23 +411,17 @@ pub(super) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// What a reference stands for: one of the five, or a character by its number.
-fn resolve(name: &[u8], at: usize) -> Visit<Cow<'static, str>> {
-    let (digits, radix) = match name {
-        b"amp" => return Ok("&".into()),
-        b"lt" => return Ok("<".into()),
-        b"gt" => return Ok(">".into()),
-        b"quot" => return Ok("\"".into()),
-        b"apos" => return Ok("'".into()),
-        [b'#', b'x', digits @ ..] => (digits, 16),
-        [b'#', digits @ ..] => (digits, 10),
-        _ => return Err(Violation::Entity.at(at)),
-    };
-    // A number beyond Unicode, a surrogate or a control character is no text.
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
-    let code = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
-    let character = code.and_then(char::from_u32).filter(|character| is_char(*character));
-    character.map(|character| Cow::Owned(character.into())).ok_or_else(|| Violation::BadText.at(at))
+/// What a reference stands for: one of the five, or a character by its number. A number beyond Unicode, a surrogate or a control
+/// character is no text.
+fn resolve(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
+    match reference.resolve_char_ref() {
+        Ok(Some(character)) if is_char(character) => Ok(Cow::Owned(character.into())),
+        Ok(None) => {
+            let known = std::str::from_utf8(reference).ok().and_then(resolve_predefined_entity);
+            known.map(Cow::Borrowed).ok_or_else(|| Violation::Entity.at(at))
+        }
+        _ => Err(Violation::BadText.at(at)),
+    }
 }
 
 /// The value between the quotation marks, references resolved. The tokenizer leaves them as they are.
@@ -438,14 +433,13 @@ fn attribute_value(raw: &[u8]) -> Visit<Cow<'_, str>> {
     if !text.contains('&') {
         return Ok(text);
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some((before, after)) = rest.split_once('&') {
-        let (name, after) = after.split_once(';').ok_or_else(|| Violation::Markup.at(0))?;
-        out.push_str(before);
-        out.push_str(&resolve(name.as_bytes(), 0)?);
-        rest = after;
+    let value = unescape(&text).map_err(|error| match error {
+        EscapeError::UnterminatedEntity(_) => Violation::Markup.at(0),
+        EscapeError::UnrecognizedEntity(..) => Violation::Entity.at(0),
+        _ => Violation::BadText.at(0),
+    })?;
+    if !value.chars().all(is_char) {
+        return Err(Violation::BadText.at(0));
     }
-    out.push_str(rest);
-    Ok(Cow::Owned(out))
+    Ok(Cow::Owned(value.into_owned()))
 }

@@ -47,9 +47,7 @@ impl Writer {
     pub fn attribute(&mut self, prefix: &str, local: &str, value: &str) {
         self.out.push(b' ');
         self.name(prefix, local);
-        self.out.extend_from_slice(b"=\"");
-        escape_attribute(value, &mut self.out);
-        self.out.push(b'"');
+        quote(value, &mut self.out);
     }
 
     /// A namespace of the element that just started; the default one if the prefix is empty.
@@ -144,6 +142,13 @@ pub fn escape_attribute(text: &str, out: &mut Vec<u8>) {
         b'\r' => Some(b"&#xD;"),
         _ => None,
     });
+}
+
+/// Appends the value of an attribute behind its name.
+pub(crate) fn quote(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"=\"");
+    escape_attribute(text, out);
+    out.push(b'"');
 }
 
 /// Copies whole stretches between special characters: most texts have none.

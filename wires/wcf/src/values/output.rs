@@ -25,7 +25,7 @@ mod apart;
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
 use crate::nbfx::{Item, Text, integer, records, xml};
-use crate::text::{base64, escape, escape_attribute};
+use crate::text::{base64, escape, quote};
 use apart::{Apart, put_name, put_text};
 pub(super) use apart::{Named, XML};
 use bytes::Bytes;
@@ -127,10 +127,7 @@ impl<'s> Output<'s> {
             if prefix != 0 {
                 out.extend_from_slice(&[b':', prefix]);
             }
-            out.extend_from_slice(b"=\"");
-            escape_attribute(namespace.as_str(), out);
-            out.push(b'"');
-            return;
+            return quote(namespace.as_str(), out);
         }
         let number = self.words.number(namespace);
         let out = self.out.flat();

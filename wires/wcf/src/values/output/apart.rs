@@ -6,7 +6,7 @@
 use super::{Form, Letter, Output, put_word};
 use crate::dictionary::Term;
 use crate::nbfx::{integer, records};
-use crate::text::escape_attribute;
+use crate::text::quote;
 use everywire_model::send_buffer::Mark;
 
 /// The prefix of the namespace that XML itself names.
@@ -143,9 +143,7 @@ pub(super) fn put_text(prefix: Letter, name: &Term, text: &str, out: &mut Vec<u8
         letter => out.extend_from_slice(&[letter, b':']),
     }
     out.extend_from_slice(name.as_str().as_bytes());
-    out.extend_from_slice(b"=\"");
-    escape_attribute(text, out);
-    out.push(b'"');
+    quote(text, out);
 }
 
 /// MC-NBFX 2.2.2: the names of attributes without a prefix, with one in full, and with one of a letter.
