@@ -131,10 +131,6 @@ impl Sink for Writer {
         Ok(())
     }
 
-    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
-        self.i32(value)
-    }
-
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         self.parts.0.push(Part::Reference(value.cloned()));
         Ok(())

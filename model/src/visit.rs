@@ -157,8 +157,11 @@ pub trait Sink {
     }
     /// All the numbers of a sequence or array that was just opened.
     fn numbers(&mut self, values: Numbers<'_>) -> Visit<()>;
-    /// A member of an enumeration.
-    fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()>;
+    /// A member of an enumeration: its number, unless the wire writes names, or in another size.
+    #[inline]
+    fn enumerant(&mut self, _shape: &Enum, value: i32) -> Visit<()> {
+        self.i32(value)
+    }
     /// An object reference, or nil.
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()>;
     /// A whole variant that holds one number: the same bytes as when it is opened, given its content and closed.
@@ -198,8 +201,11 @@ pub trait Sink {
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()>;
     /// In an open variant: the shape of the value that follows.
     fn content(&mut self, shape: &Shape) -> Visit<()>;
-    /// Ends the composite that was opened last.
-    fn close(&mut self, shape: &Shape) -> Visit<()>;
+    /// Ends the composite that was opened last, where the wire writes something there.
+    #[inline]
+    fn close(&mut self, _shape: &Shape) -> Visit<()> {
+        Ok(())
+    }
     /// How many elements there is room for in the sequence that is opened next, where its shape says that somebody else said so;
     /// for wires that write that beside the count.
     fn room(&mut self, _most: usize) {}
@@ -302,7 +308,11 @@ pub trait Source<'a> {
     /// In an open variant: the shape of the value that follows.
     fn content(&mut self) -> Visit<Shape>;
     /// Ends the composite that was opened last.
-    fn close(&mut self, shape: &Shape) -> Visit<()>;
+    #[inline]
+    fn close(&mut self, _shape: &Shape) -> Visit<()> {
+        self.budget().leave();
+        Ok(())
+    }
     /// What is left to spend on this message.
     fn budget(&mut self) -> &mut Budget;
     /// How the operation succeeded whose results these are; 0 on wires that do not tell.

@@ -70,8 +70,10 @@ pub trait Objects: Send + Sync {
 /// that no exported servant answers is offered to these servants, whatever its key. Sessions get it with their
 /// [`crate::Config`], so it is also where a wire keeps what outlives a connection.
 pub trait WireState: NodeState {
-    /// The servants. A request knows the key that was asked ([`crate::Request::key`]).
-    fn servants(&self) -> Vec<Arc<dyn Servant>>;
+    /// The servants, mostly none. A request knows the key that was asked ([`crate::Request::key`]).
+    fn servants(&self) -> Vec<Arc<dyn Servant>> {
+        Vec::new()
+    }
     /// Whether one of these servants serves the object under a key that nobody exported, and of that type where one is asked for;
     /// nothing where none does.
     fn locate(&self, _key: &[u8], _type_id: Option<&str>) -> Option<Result<(), Failure>> {

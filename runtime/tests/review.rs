@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{Honest, Plain, Probe, until};
-use everywire_model::{Objects, Servant, WireState};
+use everywire_model::{Objects, WireState};
 use everywire_runtime::Builder;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,10 +24,6 @@ static KEPT: Mutex<Option<Arc<dyn Objects>>> = Mutex::new(None);
 struct Frail;
 
 impl WireState for Frail {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-
     fn due(&self) -> Option<Instant> {
         *DUE.lock().unwrap()
     }

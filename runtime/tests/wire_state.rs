@@ -6,8 +6,7 @@ use crate::plain;
 use crate::plain::{Honest, LONG, Plain, Probe, Ticked, probe_at, until};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Emission, Failure, Hold, Initiator, Kind, Object, Objects, Ref, Servant, SignalFilter, Subscription,
-    WireState,
+    Emission, Failure, Hold, Initiator, Kind, Object, Objects, Ref, SignalFilter, Subscription, WireState,
 };
 use everywire_runtime::{Builder, Node};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,10 +41,6 @@ struct House {
 }
 
 impl WireState for House {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-
     fn emit(&self, emission: &Emission<'_>) -> Result<(), Failure> {
         self.heard.lock().unwrap().push(format!(
             "{} {}",

@@ -69,9 +69,6 @@ impl Sink for PlainSink<'_> {
         values.put(true, self.0.flat());
         Ok(())
     }
-    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
-        self.i32(value)
-    }
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         let text = value.map(|reference| PLAIN.print(reference)).unwrap_or_default();
         self.text(&Text::NARROW, &text)
@@ -84,9 +81,6 @@ impl Sink for PlainSink<'_> {
     }
     fn content(&mut self, _: &Shape) -> Visit<()> {
         unsupported()
-    }
-    fn close(&mut self, _: &Shape) -> Visit<()> {
-        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{address, limits, names};
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::send_buffer::SPLICE;
-use everywire_model::shape::{Enum, Struct, Text, TextKind};
+use everywire_model::shape::{Struct, Text, TextKind};
 use everywire_model::visit::Numbers;
 use everywire_model::{Failure, Handle, Hold, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
 use std::sync::Arc;
@@ -431,11 +431,6 @@ impl Sink for DbusSink<'_, '_> {
         self.fits(values.len().saturating_mul(values.width()))?;
         values.put(self.setup.swap != NATIVE_LITTLE, self.buffer.flat());
         Ok(())
-    }
-
-    #[inline]
-    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
-        self.i32(value)
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {

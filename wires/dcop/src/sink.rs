@@ -14,7 +14,7 @@ use crate::names::{Head, TypeNames};
 use crate::{address, strings, types, variants};
 use bytes::Bytes;
 use everywire_model::send_buffer::SPLICE;
-use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::shape::{Text, TextKind};
 use everywire_model::visit::Numbers;
 use everywire_model::{Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
 
@@ -214,11 +214,6 @@ impl Sink for StreamSink<'_> {
         Ok(())
     }
 
-    #[inline]
-    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
-        self.i32(value)
-    }
-
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
         let (app, object, kind) = address::parts(value)?;
         let out = self.buffer.flat();
@@ -274,11 +269,6 @@ impl Sink for StreamSink<'_> {
             // Nothing is a null string.
             self.put(u32::MAX.to_be_bytes());
         }
-        Ok(())
-    }
-
-    #[inline]
-    fn close(&mut self, _: &Shape) -> Visit<()> {
         Ok(())
     }
 }

@@ -299,12 +299,6 @@ impl<'a> Source<'a> for StreamSource<'a> {
         Ok(shape)
     }
 
-    #[inline]
-    fn close(&mut self, _: &Shape) -> Visit<()> {
-        self.budget.leave();
-        Ok(())
-    }
-
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }

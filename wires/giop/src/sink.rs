@@ -316,9 +316,4 @@ impl Sink for CdrSink<'_> {
         }
         Ok(())
     }
-
-    #[inline]
-    fn close(&mut self, _: &Shape) -> Visit<()> {
-        Ok(())
-    }
 }

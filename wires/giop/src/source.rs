@@ -341,12 +341,6 @@ impl<'a> Source<'a> for CdrSource<'a> {
         }
     }
 
-    #[inline]
-    fn close(&mut self, _: &Shape) -> Visit<()> {
-        self.budget.leave();
-        Ok(())
-    }
-
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }

@@ -2,7 +2,7 @@
 
 use super::Exporter;
 use crate::security::Security;
-use everywire_model::{Reference, Request, Servant, WireState};
+use everywire_model::{Reference, Request, WireState};
 use std::any::Any;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -58,10 +58,6 @@ impl Correspondence {
 }
 
 impl WireState for Correspondence {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-
     fn onward(&self, key: &[u8], to: &Reference) -> Option<Reference> {
         self.exporter.onward(key, to)
     }

@@ -16,7 +16,7 @@ use crate::tags::{TAG_OBJREF, TAG_PASSED};
 use crate::ways::system;
 use crate::{IUNKNOWN, hresult};
 use bytes::Bytes;
-use everywire_model::{Lease, Profile, Reference, Servant, WireState};
+use everywire_model::{Lease, Profile, Reference, WireState};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -29,11 +29,7 @@ pub(crate) struct Adopted {
     pub(crate) found: Vec<(Uuid, u32)>,
 }
 
-impl WireState for Adopted {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-}
+impl WireState for Adopted {}
 
 impl Adopted {
     /// The HRESULT of an interface, as far as it is known: one that the object has is [`S_OK`].

@@ -7,7 +7,7 @@ use crate::tags::TAG_OBJREF;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
-use everywire_model::{Body, Profile, Reference, Servant, WireState};
+use everywire_model::{Body, Profile, Reference, WireState};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -46,11 +46,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-impl WireState for Hook {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-}
+impl WireState for Hook {}
 
 /// What the connection that a body came by makes of OBJREFs.
 pub(super) fn references_of(body: &Body) -> Option<&dyn References> {

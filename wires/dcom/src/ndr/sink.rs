@@ -519,10 +519,6 @@ impl Sink for NdrSink {
         self.put_row(layout, raw, variants)
     }
 
-    fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
-        self.bytes(shape, value)
-    }
-
     fn room(&mut self, most: usize) {
         self.room = u32::try_from(most).unwrap_or(u32::MAX);
     }

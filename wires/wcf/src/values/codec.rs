@@ -11,7 +11,7 @@ use super::source::ElementSource;
 use super::{Form, ReaderQuotas, Types, bare};
 use crate::dictionary::{Outgoing, Words};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Body, Budget, Codec, Header, SendBuffer, Servant, WireState};
+use everywire_model::{Body, Budget, Codec, Header, SendBuffer, WireState};
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
@@ -41,11 +41,7 @@ pub struct Reading {
     pub types: Option<Arc<Types>>,
 }
 
-impl WireState for Reading {
-    fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        Vec::new()
-    }
-}
+impl WireState for Reading {}
 
 impl Reading {
     /// What goes with a body; if nothing does, no words and the default quotas.
