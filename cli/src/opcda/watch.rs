@@ -16,6 +16,10 @@ use signal_hook::iterator::Signals;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// Events that wait until they are printed. Whoever reads the output may be slow, or stand still; then the server waits,
+/// too.
+const EVENTS: usize = 64;
+
 /// What is watched, and how it is printed.
 pub(crate) struct Watched<'a> {
     /// The server, with an item or without.
@@ -64,11 +68,12 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
     let server = DataAccess::at(node, place.clone()).map_err(|failure| Trouble::failure(what(), &failure))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
-    let (tell, told) = mpsc::channel();
+    let (tell, told) = mpsc::sync_channel(EVENTS);
     let stop = tell.clone();
     let wanted = Wanted { rate: watched.rate, deadband: watched.deadband, ..Wanted::default() };
     // The program may be ending.
-    let subscription = server.subscribe(&items, wanted, move |event| drop(tell.send(Some(event))));
+    let heard = move |event| everywire::blocking(|| drop(tell.send(Some(event))));
+    let subscription = server.subscribe(&items, wanted, heard);
     let subscription = subscription.map_err(|failure| Trouble::failure(what(), &failure))?;
     std::thread::spawn(move || {
         signals.forever().next();
@@ -119,6 +124,8 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
             other => tell_of("note", &format!("{other:?}"), watched.json),
         }
     }
+    // What still comes waits for nobody: the end waits for those who tell.
+    drop(told);
     subscription.end();
     done
 }
