@@ -133,22 +133,7 @@ pub fn of(failure: &Failure) -> u32 {
     if let Some(code) = code(failure).filter(|code| is_failure(*code)) {
         return code;
     }
-    match failure.kind() {
-        Kind::Refused => E_ACCESSDENIED,
-        Kind::TimedOut => RPC_E_TIMEOUT,
-        Kind::Cancelled => RPC_E_CALL_CANCELED,
-        Kind::NoObject => RPC_E_DISCONNECTED,
-        Kind::NoOperation => DISP_E_MEMBERNOTFOUND,
-        Kind::BadArgument => E_INVALIDARG,
-        Kind::BadReference => RPC_E_INVALID_OBJREF,
-        Kind::Malformed => RPC_X_BAD_STUB_DATA,
-        Kind::LimitExceeded => E_OUTOFMEMORY,
-        Kind::Busy => RPC_S_SERVER_TOO_BUSY,
-        Kind::Unsupported => E_NOTIMPL,
-        Kind::Unreachable | Kind::WrongWire => RPC_S_SERVER_UNAVAILABLE,
-        Kind::Violation => RPC_E_INVALID_HEADER,
-        Kind::Internal => E_FAIL,
-    }
+    of_kind(failure.kind()).0
 }
 
 /// The failure that a fault PDU reports by this status. Without `did_not_execute`, nobody knows whether the method ran,
@@ -183,18 +168,26 @@ pub fn fault_status(failure: &Failure) -> u32 {
     if let Some(code) = code(failure).filter(|code| *code != S_OK) {
         return code;
     }
-    match failure.kind() {
-        Kind::Refused => NCA_ACCESS_DENIED,
-        Kind::NoOperation => NCA_OP_RNG_ERROR,
-        Kind::BadArgument | Kind::BadReference | Kind::Malformed => NCA_FAULT_NDR,
-        Kind::LimitExceeded => NCA_FAULT_REMOTE_NO_MEMORY,
-        Kind::Busy => NCA_SERVER_TOO_BUSY,
-        Kind::Cancelled => NCA_FAULT_CANCEL,
-        Kind::Violation => NCA_PROTO_ERROR,
-        Kind::NoObject => RPC_E_DISCONNECTED,
-        Kind::TimedOut | Kind::Unsupported | Kind::Unreachable | Kind::WrongWire | Kind::Internal => {
-            RPC_E_SERVERFAULT
-        }
+    of_kind(failure.kind()).1
+}
+
+/// What reports a failure of a kind that came without a code: the HRESULT of a method, and the status of a fault PDU.
+fn of_kind(kind: Kind) -> (u32, u32) {
+    match kind {
+        Kind::Refused => (E_ACCESSDENIED, NCA_ACCESS_DENIED),
+        Kind::TimedOut => (RPC_E_TIMEOUT, RPC_E_SERVERFAULT),
+        Kind::Cancelled => (RPC_E_CALL_CANCELED, NCA_FAULT_CANCEL),
+        Kind::NoObject => (RPC_E_DISCONNECTED, RPC_E_DISCONNECTED),
+        Kind::NoOperation => (DISP_E_MEMBERNOTFOUND, NCA_OP_RNG_ERROR),
+        Kind::BadArgument => (E_INVALIDARG, NCA_FAULT_NDR),
+        Kind::BadReference => (RPC_E_INVALID_OBJREF, NCA_FAULT_NDR),
+        Kind::Malformed => (RPC_X_BAD_STUB_DATA, NCA_FAULT_NDR),
+        Kind::LimitExceeded => (E_OUTOFMEMORY, NCA_FAULT_REMOTE_NO_MEMORY),
+        Kind::Busy => (RPC_S_SERVER_TOO_BUSY, NCA_SERVER_TOO_BUSY),
+        Kind::Unsupported => (E_NOTIMPL, RPC_E_SERVERFAULT),
+        Kind::Unreachable | Kind::WrongWire => (RPC_S_SERVER_UNAVAILABLE, RPC_E_SERVERFAULT),
+        Kind::Violation => (RPC_E_INVALID_HEADER, NCA_PROTO_ERROR),
+        Kind::Internal => (E_FAIL, RPC_E_SERVERFAULT),
     }
 }
 

@@ -61,8 +61,8 @@ use bytes::Bytes;
 use everywire_idl::midl;
 use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, InterfaceKind, Limits, Object, Objects,
-    Place, Profile, Reference, Resolver, Session, Wire, WireState,
+    Body, Codec, Config, Failure, Incoming, Interface, InterfaceKind, Object, Objects, Place, Profile,
+    Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -189,10 +189,6 @@ impl Wire for Dcom {
         true
     }
 
-    fn default_limits(&self) -> Limits {
-        Limits::default()
-    }
-
     fn sniff(&self, first: &[u8]) -> Sniff {
         frame::sniff(first)
     }
@@ -298,7 +294,7 @@ impl Wire for Dcom {
 
     fn protection(&self, profile: &Profile) -> String {
         let security = Security::of(profile);
-        let local = !matches!(profile.endpoints.first(), Some(Endpoint::Tcp { .. }) | None);
+        let local = !security::is_tcp(profile.endpoints.first());
         match security.level {
             Level::None if local => "none beyond the socket's: whoever may open it can call".to_owned(),
             Level::None => {

@@ -54,14 +54,7 @@ impl Level {
 
     /// Its name in addresses.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Connect => "connect",
-            Self::Call => "call",
-            Self::Packet => "packet",
-            Self::Integrity => "integrity",
-            Self::Privacy => "privacy",
-        }
+        crate::names::level(self as u8)
     }
 
     /// The level with this name.
@@ -129,12 +122,7 @@ impl Security {
     /// What is right without any wish: integrity where others might listen in, nothing where the system vouches for the
     /// caller.
     pub fn of_endpoint(endpoint: Option<&Endpoint>) -> Self {
-        let level = if matches!(endpoint, Some(Endpoint::Tcp { .. }) | None) {
-            Level::Integrity
-        } else {
-            Level::None
-        };
-        Self::new(level)
+        Self::new(if is_tcp(endpoint) { Level::Integrity } else { Level::None })
     }
 
     /// This level, and nothing else.
@@ -280,6 +268,11 @@ impl Security {
             )
         })
     }
+}
+
+/// Whether an endpoint of a way is reached by TCP, as one is that is not named.
+pub(crate) fn is_tcp(endpoint: Option<&Endpoint>) -> bool {
+    matches!(endpoint, Some(Endpoint::Tcp { .. }) | None)
 }
 
 /// Where a peer is, if the transport knows its address.

@@ -20,7 +20,7 @@ use crate::ndr::{References, WINE};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::remunknown::PUBLIC_REFS;
 use crate::resolver::Resolved;
-use crate::security::Security;
+use crate::security::{Security, is_tcp};
 use crate::tags::{TAG_OBJREF, TAG_OXID};
 use crate::violations::Violation;
 use crate::{IUNKNOWN, iid_of, is_foreign};
@@ -256,7 +256,7 @@ impl Exporter {
             return Err(hresult::failure(activated.hresult, None));
         }
         let security = Security::of(via);
-        let local = is_local(via);
+        let local = !is_tcp(via.endpoints.first());
         let mut first: Option<Reference> = None;
         let mut why = hresult::E_NOINTERFACE;
         for (_, status, raw) in &activated.interfaces {
@@ -297,7 +297,8 @@ impl Exporter {
     /// As for [`Exporter::adopt`].
     pub fn adopt_text(&self, raw: &Bytes, via: &Profile) -> Result<Reference, Failure> {
         let (objref, _) = ObjRef::parse(raw)?;
-        self.adopt_from(&uncounted(objref), &Security::of(via), is_local(via), Some(via))
+        let local = !is_tcp(via.endpoints.first());
+        self.adopt_from(&uncounted(objref), &Security::of(via), local, Some(via))
     }
 }
 
@@ -371,11 +372,6 @@ fn is_at(place: &Endpoint, endpoint: &Endpoint) -> bool {
         }
         (place, endpoint) => place == endpoint,
     }
-}
-
-/// Whether a way leads over a socket of this machine.
-fn is_local(via: &Profile) -> bool {
-    via.endpoints.first().is_some_and(|endpoint| !matches!(endpoint, Endpoint::Tcp { .. }))
 }
 
 /// The failure of something that is no OBJREF.

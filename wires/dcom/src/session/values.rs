@@ -8,9 +8,9 @@ use super::shield::Talk;
 use crate::exporter::{Correspondence, Exporter};
 use crate::ndr::{self, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
-use crate::security::Security;
+use crate::security::{Security, is_tcp};
 use bytes::Bytes;
-use everywire_model::{Beside, Body, Budget, Config, Encode, Endpoint, Headers, Profile, Visit, WireState};
+use everywire_model::{Beside, Body, Budget, Config, Encode, Headers, Visit, WireState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -27,13 +27,8 @@ pub(crate) struct End {
 impl End {
     /// Of a connection with this configuration.
     pub(crate) fn of(config: &Config) -> Self {
-        Self { sockets: !is_tcp(&config.profile), address: config.local }
+        Self { sockets: !is_tcp(config.profile.endpoints.first()), address: config.local }
     }
-}
-
-/// Whether a place is reached by TCP.
-pub(crate) fn is_tcp(place: &Profile) -> bool {
-    matches!(place.endpoints.first(), Some(Endpoint::Tcp { .. }) | None)
 }
 
 impl Talk {

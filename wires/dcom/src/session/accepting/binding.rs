@@ -19,10 +19,9 @@ use crate::pdu::{
     Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
     FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
 };
-use crate::security::{Level, Security, address_of_peer};
+use crate::security::{Level, Security, address_of_peer, is_tcp};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
 use crate::session::shield::{self, Shield, Talk};
-use crate::session::values::is_tcp;
 use crate::standard::is_ordinary;
 use crate::{
     ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
@@ -452,5 +451,5 @@ fn nobody() -> Arc<dyn Users> {
 
 /// Whether a peer is on this machine.
 pub(super) fn is_local(peer: &PeerAddress, place: &Profile) -> bool {
-    !is_tcp(place) || address_of_peer(peer).is_some_and(|address| address.is_loopback())
+    !is_tcp(place.endpoints.first()) || address_of_peer(peer).is_some_and(|address| address.is_loopback())
 }

@@ -317,17 +317,15 @@ impl Connecting {
         let results = Results { orpc, hresult, foreign, passed: false };
         let target = Target { syntax, opnum, minor, results, ..Target::default() };
         let (serial, expects) = (self.take_serial(), call.expects);
-        self.jobs.push_back(Job::Call(Box::new(Held {
-            serial,
-            goal,
-            target,
-            values,
-            passed,
-            expects,
-            operation,
-        })));
+        Ok(self.keep(Held { serial, goal, target, values, passed, expects, operation }))
+    }
+
+    /// Keeps a call among the jobs, which may send it at once.
+    pub(super) fn keep(&mut self, held: Held) -> CallId {
+        let id = CallId(held.serial);
+        self.jobs.push_back(Job::Call(Box::new(held)));
         self.pump();
-        Ok(CallId(serial))
+        id
     }
 
     /// The number of what is called on the wire; the interface is known afterwards.

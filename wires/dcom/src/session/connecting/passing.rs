@@ -18,7 +18,7 @@ use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
 use super::errands::after_that;
 use super::replies::{last_number, leading_that};
-use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, Job, PROTSEQS, Passed, Results, Target, Way};
+use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, PROTSEQS, Passed, Results, Target, Way};
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};
@@ -108,18 +108,8 @@ impl Connecting {
         }
         let passed = Passed { body: carries.body.cloned(), edits: carries.headers.cloned() };
         let (serial, goal, expects) = (self.take_serial(), Goal::Object(proxy), call.expects);
-        let (passed, operation) = (Some(Box::new(passed)), None);
-        self.jobs.push_back(Job::Call(Box::new(Held {
-            serial,
-            goal,
-            target,
-            values,
-            passed,
-            expects,
-            operation,
-        })));
-        self.pump();
-        Ok(CallId(serial))
+        let passed = Some(Box::new(passed));
+        Ok(self.keep(Held { serial, goal, target, values, passed, expects, operation: None }))
     }
 
     /// The object that a way leads to, if it leads to one.
