@@ -8,11 +8,11 @@ mod undelivered;
 use everywire_dcom::bindings::DualStringArray;
 use everywire_dcom::objref::{ObjRef, StdObjRef};
 use everywire_dcom::standard::contracts::{
-    ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, ENUM_CONNECTION_POINTS,
-    FIND_CONNECTION_POINT, GET_IDS_OF_NAMES, INVOKE, UNADVISE,
+    ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, FIND_CONNECTION_POINT, GET_IDS_OF_NAMES,
+    INVOKE, UNADVISE,
 };
 use everywire_dcom::standard::dispatch::call;
-use everywire_dcom::standard::enumerators::ENUM_CONNECTIONS;
+use everywire_dcom::standard::enumerators::{ENUM_CONNECTION_POINTS, ENUM_CONNECTIONS};
 use everywire_dcom::standard::guid::Guid;
 use everywire_dcom::standard::points::{SINKS_OF_PRINCIPAL, sources};
 use everywire_dcom::{DCOM, hresult, iid_of};
@@ -275,9 +275,10 @@ fn connection_points_are_found_enumerated_and_limited() {
     let (all,) = container.call::<_, (Option<Reference>,), Failure>(&operations[0], ()).unwrap();
     let all = house.object(all, &ENUM_CONNECTION_POINTS);
     let next = &ENUM_CONNECTION_POINTS.operations[0];
-    type Next = (u32, Vec<Option<Reference>>, u32, u32);
-    let (max, points, fetched, result) = all.call::<_, Next, Failure>(next, (5_u32,)).unwrap();
-    assert_eq!((max, fetched, result), (5, 3, hresult::S_FALSE));
+    type Next = Success<(Vec<Option<Reference>>, u32)>;
+    let some = all.call::<_, Next, Failure>(next, (5_u32,)).unwrap();
+    assert_eq!((some.value.1, some.code), (3, Success::LESS));
+    let points = some.value.0;
     let ids: Vec<Uuid> = points
         .into_iter()
         .map(|point| {
@@ -286,11 +287,11 @@ fn connection_points_are_found_enumerated_and_limited() {
         })
         .collect();
     assert_eq!(ids, sources(&LAMP).iter().map(|source| source.iid).collect::<Vec<_>>());
-    let (_, none, _, result) = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
-    assert_eq!((none.len(), result), (0, hresult::S_FALSE));
+    let none = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
+    assert_eq!((none.value.0.len(), none.code), (0, Success::LESS));
     all.call::<_, (), Failure>(&ENUM_CONNECTION_POINTS.operations[2], ()).unwrap();
-    let (_, one, _, result) = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
-    assert_eq!((one.len(), result), (1, hresult::S_OK));
+    let one = all.call::<_, Next, Failure>(next, (1_u32,)).unwrap();
+    assert_eq!((one.value.0.len(), one.code), (1, Success::PLAIN));
 
     let (point,) = container
         .call::<_, (Option<Reference>,), Failure>(FIND_CONNECTION_POINT, (Guid(iid_of(&EVENTS)),))

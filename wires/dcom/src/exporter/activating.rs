@@ -10,12 +10,11 @@ use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, RPC
 use crate::limits::INTERFACES_ASKED;
 use crate::lock::lock;
 use crate::remunknown::PUBLIC_REFS;
-use crate::standard::activation::ClassFactory;
+use crate::standard::activation::class_factory;
 use crate::{VERSION, iid_of};
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
-use everywire_model::{Interface, InterfaceKind, Reference, Servant};
-use std::sync::Arc;
+use everywire_model::{Interface, InterfaceKind, Reference};
 use uuid::Uuid;
 
 /// What a CLSID leads to.
@@ -124,8 +123,9 @@ impl Exporter {
         if let Some(key) = known.as_ref().filter(|key| !self.objects().servants(key).is_empty()) {
             return Ok(key.clone());
         }
-        let servant: Arc<dyn Servant> = Arc::new(ClassFactory::new(self.weak(), clsid));
-        let key = self.serve_as(vec![servant], "", false).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
+        let key = self
+            .serve_as(vec![class_factory(self, clsid)], "", false)
+            .map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
         let mut factories = lock(&self.factories);
         match factories.get(&clsid).filter(|other| known.as_ref() != Some(other)).cloned() {
             Some(first) => {

@@ -2,16 +2,16 @@
 //! HRESULTs included; IClassFactory's parameters are ordinary ones.
 
 use super::guid::{GUID, Guid};
-use super::serving::{alive, principal};
+use super::serving::{Own, hand_out, principal, refused};
+use crate::VERSION;
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Correspondence, Exporter};
 use crate::stub::Get;
-use crate::{VERSION, hresult};
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{ANY_OBJECT, Shape, interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request, Servant};
-use std::sync::Weak;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// IRemoteSCMActivator.
@@ -62,34 +62,18 @@ pub static CLASS_FACTORY: Interface =
     interface!("IClassFactory", "00000001-0000-0000-c000-000000000046", [], 0, &FACTORY_OPERATIONS);
 
 /// The class object of a class.
-pub(crate) struct ClassFactory {
-    exporter: Weak<Exporter>,
-    clsid: Uuid,
+pub(crate) fn class_factory(exporter: &Exporter, clsid: Uuid) -> Arc<dyn Servant> {
+    Own::serving(exporter, &CLASS_FACTORY, clsid, answer_factory)
 }
 
-impl ClassFactory {
-    /// Makes objects of this class.
-    pub(crate) fn new(exporter: Weak<Exporter>, clsid: Uuid) -> Self {
-        Self { exporter, clsid }
-    }
-}
-
-impl Servant for ClassFactory {
-    fn interface(&self) -> &Interface {
-        &CLASS_FACTORY
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| match request.index() {
-            0 => {
-                let exporter = alive(&self.exporter)?;
-                let (Guid(iid),) = request.arguments()?;
-                let made = exporter.create_instance(self.clsid, iid, &principal(request));
-                request.reply(made.map(|made| (Some(made),)).map_err(|why| hresult::failure(why, None)))
-            }
-            // The process lives as long as its node: there is nothing to lock.
-            1 => request.reply::<(), Failure>(Ok(())),
-            _ => Err(no_operation(&CLASS_FACTORY)),
-        });
+fn answer_factory(clsid: &Uuid, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+    match request.index() {
+        0 => {
+            let (Guid(iid),) = request.arguments()?;
+            hand_out(request, exporter.create_instance(*clsid, iid, &principal(request)).map_err(refused)?)
+        }
+        // The process lives as long as its node: there is nothing to lock.
+        1 => request.reply::<(), Failure>(Ok(())),
+        _ => Err(no_operation(&CLASS_FACTORY)),
     }
 }

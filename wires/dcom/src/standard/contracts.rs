@@ -3,8 +3,7 @@
 //! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
 //!
 //! These are descriptions alone, in the order of the operations on the wire; the servants are in `points`,
-//! `dispatch` and `typeinfo`. `max` in the results of a Next is the maximum count of the array behind it,
-//! which stands before the array because the sequence itself is described as varying only.
+//! `dispatch` and `typeinfo`.
 
 use super::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
@@ -29,8 +28,6 @@ pub const PROVIDE_CLASS_INFO2_ID: Uuid = uuid!("a6bc3ac0-dbaa-11ce-9de3-00aa004b
 pub const TYPE_INFO_ID: Uuid = uuid!("00020401-0000-0000-c000-000000000046");
 /// ITypeLib.
 pub const TYPE_LIB_ID: Uuid = uuid!("00020402-0000-0000-c000-000000000046");
-/// ITypeComp.
-pub const TYPE_COMP_ID: Uuid = uuid!("00020403-0000-0000-c000-000000000046");
 
 /// A counted wide string of the automation types.
 pub const BSTR: Shape = describe::text(TextKind::Counted, None);
@@ -68,25 +65,6 @@ static POINT_OPERATIONS: [Operation; 5] = [
 pub static ADVISE: &Operation = &POINT_OPERATIONS[2];
 /// Unadvise.
 pub static UNADVISE: &Operation = &POINT_OPERATIONS[3];
-
-/// IEnumConnectionPoints.
-pub static ENUM_CONNECTION_POINTS: Interface = interface!(
-    "IEnumConnectionPoints",
-    "b196b285-bab4-101a-b69c-00aa00341d07",
-    [],
-    0,
-    &ENUM_POINTS_OPERATIONS
-);
-
-static ENUM_POINTS_OPERATIONS: [Operation; 4] = [
-    operation!("Next", (
-        in "cConnections": Shape::U32, out "max": Shape::U32, out "ppCP": sequence!(ANY_OBJECT, None, Varying),
-        out "pcFetched": Shape::U32, out "hresult": Shape::U32,
-    ) -> Shape::Void),
-    operation!("Skip", (in "cConnections": Shape::U32, out "hresult": Shape::U32) -> Shape::Void),
-    operation!("Reset", () -> Shape::Void),
-    operation!("Clone", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
-];
 
 /// IUnknown, whose operations never travel.
 pub static UNKNOWN: Interface = interface!("IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &[]);

@@ -12,7 +12,7 @@
 //! A reader stops after `MOST` elements, for an enumerator elsewhere may have no end.
 
 use super::guid::{GUID, Guid};
-use super::serving::{principal, serve};
+use super::serving::{hand_out, principal, serve};
 use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, failure};
 use crate::lock::lock;
@@ -71,57 +71,22 @@ pub static ENUM_GUID: Interface =
 pub static ENUM_UNKNOWN: Interface =
     interface!("IEnumUnknown", "00000100-0000-0000-c000-000000000046", [], 0, &UNKNOWN_OPERATIONS);
 
+/// IEnumConnectionPoints.
+pub static ENUM_CONNECTION_POINTS: Interface =
+    interface!("IEnumConnectionPoints", "b196b285-bab4-101a-b69c-00aa00341d07", [], 0, &UNKNOWN_OPERATIONS);
+
 /// IEnumConnections.
 pub static ENUM_CONNECTIONS: Interface =
     interface!("IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07", [], 0, &CONNECTION_OPERATIONS);
 /// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
 static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
 
-/// A list and a place in it.
-pub(crate) struct Tape<T> {
-    items: Arc<[T]>,
-    /// Elements that were given out or left out so far.
-    at: Mutex<usize>,
-}
-
-impl<T: Clone> Tape<T> {
-    /// A tape at its beginning.
-    pub(super) fn new(items: Vec<T>) -> Self {
-        Self { items: items.into(), at: Mutex::new(0) }
-    }
-
-    /// Up to `count` items.
-    pub(super) fn next(&self, count: u32) -> Vec<T> {
-        let mut at = lock(&self.at);
-        let rest = self.items.get(*at..).unwrap_or_default();
-        let taken = rest.get(..count as usize).unwrap_or(rest).to_vec();
-        *at += taken.len();
-        taken
-    }
-
-    /// Whether there were so many to leave out.
-    pub(super) fn skip(&self, count: u32) -> bool {
-        let mut at = lock(&self.at);
-        let rest = self.items.len() - (*at).min(self.items.len());
-        *at += rest.min(count as usize);
-        rest >= count as usize
-    }
-
-    /// Back to the first item.
-    pub(super) fn reset(&self) {
-        *lock(&self.at) = 0;
-    }
-
-    /// The same list at the same place.
-    pub(super) fn copy(&self) -> Self {
-        Self { items: Arc::clone(&self.items), at: Mutex::new(*lock(&self.at)) }
-    }
-}
-
 /// Serves an enumerator over a list.
 struct Enumerator<T> {
     interface: Hold<Interface>,
-    tape: Tape<T>,
+    items: Arc<[T]>,
+    /// Elements that were given out or left out so far.
+    at: Mutex<usize>,
 }
 
 /// IEnumString over these strings.
@@ -155,7 +120,7 @@ pub fn over<T: Marshal + Clone + Send + Sync + 'static>(
     interface: Hold<Interface>,
     items: Vec<T>,
 ) -> Arc<dyn Servant> {
-    Arc::new(Enumerator { interface, tape: Tape::new(items) })
+    Arc::new(Enumerator { interface, items: items.into(), at: Mutex::new(0) })
 }
 
 impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
@@ -175,11 +140,11 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
                 }
                 "Skip" => {
                     let (count,) = request.arguments::<(u32,)>()?;
-                    let code = if self.tape.skip(count) { Success::PLAIN } else { Success::LESS };
+                    let code = success(self.take(count), count);
                     request.reply::<_, Failure>(Ok(Success::with(code, ())))
                 }
                 "Reset" => {
-                    self.tape.reset();
+                    *lock(&self.at) = 0;
                     request.reply::<_, Failure>(Ok(()))
                 }
                 "Clone" => {
@@ -187,9 +152,7 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
                     let exporter = held.and_then(|held| Exporter::known(Arc::clone(held) as _));
                     // In this process nobody counts references, so nobody could end the copy.
                     let exporter = exporter.ok_or_else(|| failure(E_NOTIMPL, None))?;
-                    let copy = Self { interface: self.interface.clone(), tape: self.tape.copy() };
-                    let copy = serve(&exporter, Arc::new(copy), &principal(request))?;
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(copy),)))
+                    hand_out(request, serve(&exporter, Arc::new(self.copy()), &principal(request))?)
                 }
                 _ => Err(no_operation(&self.interface)),
             }
@@ -198,14 +161,28 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
 }
 
 impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
+    /// The next elements, up to `count`: the place is behind them now.
+    fn take(&self, count: u32) -> &[T] {
+        let mut at = lock(&self.at);
+        let rest = self.items.get(*at..).unwrap_or_default();
+        let taken = rest.get(..count as usize).unwrap_or(rest);
+        *at += taken.len();
+        taken
+    }
+
+    /// The same list at the same place.
+    fn copy(&self) -> Self {
+        let (interface, items) = (self.interface.clone(), Arc::clone(&self.items));
+        Self { interface, items, at: Mutex::new(*lock(&self.at)) }
+    }
+
     /// Answers Next: the elements, and how many they are.
     fn next(&self, request: &mut Request, operation: &Operation, count: u32) {
-        let items = self.tape.next(count);
-        let whole = items.len() == count as usize;
+        let items = self.take(count);
         let fetched = u32::try_from(items.len()).unwrap_or(count);
         let results = &operation.results;
         request.answer(Answer::Done(&|sink: &mut dyn Sink| {
-            sink.status(if whole { Success::PLAIN } else { Success::LESS })?;
+            sink.status(success(items, count))?;
             sink.open(results, results.fields().len())?;
             for field in results.fields() {
                 // The only number among the results is the count; the array is whatever else there is.
@@ -213,12 +190,17 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
                     fetched.marshal(&field.shape, sink)?;
                 } else {
                     sink.room(count as usize);
-                    Present(&items).marshal(&field.shape, sink)?;
+                    Present(items).marshal(&field.shape, sink)?;
                 }
             }
             sink.close(results)
         }));
     }
+}
+
+/// Whether all elements were there that were asked for.
+fn success<T>(taken: &[T], count: u32) -> i32 {
+    if taken.len() == count as usize { Success::PLAIN } else { Success::LESS }
 }
 
 /// All strings of an IEnumString from where it is, in as few calls as they need.
@@ -271,17 +253,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tape_gives_each_item_once_and_says_when_it_is_short() {
-        let tape = Tape::new(vec![1, 2, 3]);
-        assert_eq!(tape.next(2), [1, 2]);
-        let copy = tape.copy();
-        assert_eq!(tape.next(5), [3]);
-        assert_eq!(tape.next(1), []);
-        assert!(!tape.skip(1));
-        assert_eq!(copy.next(1), [3]);
-        tape.reset();
-        assert!(tape.skip(3));
-        assert_eq!(tape.next(1), []);
-        assert!(tape.skip(0));
+    fn a_list_gives_each_item_once_and_says_when_it_is_short() {
+        let all = Enumerator {
+            interface: Hold::Static(&ENUM_GUID),
+            items: vec![1, 2, 3].into(),
+            at: Mutex::default(),
+        };
+        assert_eq!(all.take(2), [1, 2]);
+        let copy = all.copy();
+        let rest = all.take(5);
+        assert_eq!((rest, success(rest, 5)), (&[3][..], Success::LESS));
+        assert_eq!(success(all.take(1), 1), Success::LESS);
+        assert_eq!(success(copy.take(1), 1), Success::PLAIN);
+        *lock(&all.at) = 0;
+        assert_eq!(all.take(3), [1, 2, 3]);
+        assert_eq!(success(all.take(0), 0), Success::PLAIN);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
     let iid = iid_of(interface);
     [
         &contracts::CONNECTION_POINT,
-        &contracts::ENUM_CONNECTION_POINTS,
+        &enumerators::ENUM_CONNECTION_POINTS,
         &enumerators::ENUM_CONNECTIONS,
         &typeinfo::contracts::TYPE_INFO,
         &typeinfo::contracts::TYPE_LIB,
@@ -25,7 +25,6 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
 /// adds one nor takes it for a failure. So do methods whose success has several degrees, or whose failure has results.
 pub fn keeps_hresult(iid: Uuid, opnum: u16) -> bool {
     match iid {
-        contracts::ENUM_CONNECTION_POINTS_ID => matches!(opnum, 3 | 4),
         IDISPATCH => matches!(opnum, 5 | 6),
         _ => false,
     }

@@ -1,7 +1,7 @@
 //! The servants that stand by for every node and every object.
 
 use super::contracts::{CONNECTION_POINT_CONTAINER, PROVIDE_CLASS_INFO, PROVIDE_CLASS_INFO2};
-use super::serving::alive;
+use super::serving::Own;
 use super::{activation, contracts, dispatch, is_standard, mapper, points, typeinfo};
 use super::{object_exporter, rem_unknown};
 use crate::exporter::Exporter;
@@ -9,18 +9,10 @@ use crate::exporter::raw::Raw;
 use crate::{IDISPATCH, iid_of};
 use everywire_model::Answer::Done;
 use everywire_model::{Failure, Interface, Request, Servant};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use uuid::Uuid;
 
-/// An interface that is answered for the node or for whatever object is called. It holds its exporter weakly: the exporter holds
-/// its servants.
-struct Standing {
-    exporter: Weak<Exporter>,
-    interface: &'static Interface,
-    answer: Answer,
-}
-
-/// How a call is answered.
+/// How a call of the node, or of whatever object it is for, is answered.
 #[derive(Clone, Copy)]
 enum Answer {
     /// By a whole stub. A status that is a failure is part of it; only a stub that cannot be read is an `Err`.
@@ -29,21 +21,13 @@ enum Answer {
     Values(fn(&Arc<Exporter>, &mut Request) -> Result<(), Failure>),
 }
 
-impl Servant for Standing {
-    fn interface(&self) -> &Interface {
-        self.interface
+/// Answers a call as it is said.
+fn answer(how: &Answer, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+    match how {
+        Answer::Stub(answer) => request.answer(Done(&Raw(&answer(exporter, request)?))),
+        Answer::Values(answer) => return answer(exporter, request),
     }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let exporter = alive(&self.exporter)?;
-            match self.answer {
-                Answer::Stub(answer) => request.answer(Done(&Raw(&answer(&exporter, request)?))),
-                Answer::Values(answer) => return answer(&exporter, request),
-            }
-            Ok(())
-        });
-    }
+    Ok(())
 }
 
 /// The servants of the system interfaces.
@@ -62,9 +46,7 @@ pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
         (&mapper::MAPPER, Values(mapper::answer_mapper)),
         (&mapper::MANAGEMENT, Values(mapper::answer_management)),
     ];
-    let standing = standing.map(|(interface, answer)| {
-        Arc::new(Standing { exporter: exporter.weak(), interface, answer }) as Arc<dyn Servant>
-    });
+    let standing = standing.map(|(interface, how)| Own::serving(exporter, interface, how, answer));
     let dispatch: Arc<dyn Servant> = Arc::new(dispatch::Dispatch(exporter.weak()));
     standing.into_iter().chain([dispatch]).collect()
 }

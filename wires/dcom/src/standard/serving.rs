@@ -2,9 +2,42 @@
 
 use crate::exporter::Exporter;
 use crate::hresult;
-use everywire_model::{Failure, Initiator, Kind, Reference, Request, Servant};
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
 use std::sync::{Arc, Weak};
 use uuid::Uuid;
+
+/// A servant of the wire's own: an interface, what it is served of, and how. It holds its exporter weakly, for that holds its servants.
+pub(super) struct Own<T> {
+    exporter: Weak<Exporter>,
+    interface: &'static Interface,
+    held: T,
+    answer: Answer<T>,
+}
+
+/// Answers a call of what is held.
+type Answer<T> = fn(&T, &Arc<Exporter>, &mut Request) -> Result<(), Failure>;
+
+impl<T: Send + Sync + 'static> Own<T> {
+    /// Serves this interface of what is held.
+    pub(super) fn serving(
+        exporter: &Exporter,
+        interface: &'static Interface,
+        held: T,
+        answer: Answer<T>,
+    ) -> Arc<dyn Servant> {
+        Arc::new(Self { exporter: exporter.weak(), interface, held, answer })
+    }
+}
+
+impl<T: Send + Sync> Servant for Own<T> {
+    fn interface(&self) -> &Interface {
+        self.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| (self.answer)(&self.held, &alive(&self.exporter)?, request));
+    }
+}
 
 /// The object under a key as an interface pointer of this type.
 pub(super) fn pointer(exporter: &Exporter, iid: Uuid, key: &[u8]) -> Reference {
@@ -23,6 +56,11 @@ pub(super) fn serve(
     let iid = crate::iid_of(servant.interface());
     let key = exporter.serve(vec![servant], principal)?;
     Ok(pointer(exporter, iid, &key))
+}
+
+/// Answers with an interface pointer.
+pub(super) fn hand_out(request: &mut Request, pointer: Reference) -> Result<(), Failure> {
+    request.reply::<_, Failure>(Ok((Some(pointer),)))
 }
 
 /// Who asks, for quotas and private references: the principal if it is known, else where it is; empty for this process.

@@ -14,12 +14,12 @@ mod names;
 pub(crate) use coerce::to_shape;
 
 use super::contracts::DISPATCH;
-use super::serving::{alive, principal, refused};
+use super::serving::{alive, hand_out, principal, refused};
 use super::typeinfo;
 use crate::exporter::Exporter;
 use crate::hresult::DISP_E_BADINDEX;
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use everywire_model::{Failure, Interface, Request, Servant};
 use std::sync::{Arc, Weak};
 
 /// Flag of Invoke: the caller does not look at the result.
@@ -53,7 +53,7 @@ impl Servant for Dispatch {
                     return Err(refused(DISP_E_BADINDEX));
                 }
                 let info = typeinfo::of_object(&exporter, request.key(), &principal(request))?;
-                request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+                hand_out(request, info)
             }),
             2 => request.run(|request| names::look_up(&exporter, request)),
             3 => invoke::invoke(&exporter, request),

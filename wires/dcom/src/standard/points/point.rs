@@ -14,12 +14,11 @@ use crate::lock::lock;
 use crate::standard::contracts::{CONNECTION_POINT, CONNECTION_POINT_CONTAINER_ID, CONNECTION_POINT_ID};
 use crate::standard::enumerators::{ENUM_CONNECTIONS, over};
 use crate::standard::guid::Guid;
-use crate::standard::serving::{alive, pointer, principal, refused, serve};
+use crate::standard::serving::{alive, hand_out, pointer, principal, refused, serve};
 use crate::{IDISPATCH, iid_of};
 use everywire_model::contract::InterfaceKind;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Reference, Request, Servant};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Sinks of other nodes that are asked for their interface at a time, each on a thread of its own.
@@ -69,7 +68,7 @@ impl Servant for Served {
                 0 => request.reply::<_, Failure>(Ok((Guid(self.point.iid),))),
                 1 => {
                     let container = pointer(&exporter, CONNECTION_POINT_CONTAINER_ID, &self.point.key);
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(container),)))
+                    hand_out(request, container)
                 }
                 3 => {
                     let (cookie,) = request.arguments::<(u32,)>()?;
@@ -81,8 +80,7 @@ impl Servant for Served {
                     let connections =
                         sinks.iter().map(|sink| (Some(sink.reference.clone()), sink.cookie)).collect();
                     let enumerator = over::<Connection>(Hold::Static(&ENUM_CONNECTIONS), connections);
-                    let pointer = serve(&exporter, enumerator, &principal(request))?;
-                    request.reply::<(Option<Reference>,), Failure>(Ok((Some(pointer),)))
+                    hand_out(request, serve(&exporter, enumerator, &principal(request))?)
                 }
                 _ => Err(no_operation(&CONNECTION_POINT)),
             }
@@ -107,9 +105,11 @@ impl Served {
         let Some(proxy) = proxy.filter(|proxy| proxy.ipid(point.iid).is_none()) else {
             return answer(&exporter, &point, sink, request, None);
         };
-        let Some(asking) = Asking::begin(&exporter.standard().points.asking) else {
+        let asking = Arc::clone(&exporter.standard().points.asking);
+        // The node holds one itself.
+        if Arc::strong_count(&asking) > ASKED + 1 {
             return request.finish(Err(refused(RPC_S_SERVER_TOO_BUSY)));
-        };
+        }
         let asks = move || {
             let manner = manner_of(&exporter, &proxy, &point);
             drop(asking);
@@ -185,24 +185,6 @@ fn answer(
         exporter.objects().attend();
         request.reply::<_, Failure>(Ok((cookie,)))
     });
-}
-
-/// Counts a sink that is being asked.
-struct Asking(Arc<AtomicUsize>);
-
-impl Asking {
-    /// `None` if `ASKED` sinks are being asked already. The count goes up in any case, and down again with
-    /// the value that is dropped.
-    fn begin(count: &Arc<AtomicUsize>) -> Option<Self> {
-        let this = Self(Arc::clone(count));
-        (count.fetch_add(1, Ordering::Relaxed) < ASKED).then_some(this)
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Whether an object of one interface can be called by another.

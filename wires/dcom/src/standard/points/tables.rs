@@ -12,7 +12,7 @@ use crate::lock::lock;
 use bytes::Bytes;
 use everywire_model::{Hold, Interface, Object, Objects, Reference};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use uuid::Uuid;
@@ -25,8 +25,8 @@ pub(in crate::standard) struct Points {
     pub(super) listening: Mutex<Vec<Weak<Listening>>>,
     /// What waits for the sinks of each principal.
     pub(super) accounts: Mutex<HashMap<String, Weak<Account>>>,
-    /// How many sinks are being asked for their interface.
-    pub(super) asking: Arc<AtomicUsize>,
+    /// Held by each sink that is being asked for its interface.
+    pub(super) asking: Arc<()>,
 }
 
 /// A connection point: an object and one of its source interfaces.

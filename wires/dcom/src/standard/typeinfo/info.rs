@@ -5,11 +5,12 @@
 
 use super::contracts::{GET_FUNC_DESC, GET_TYPE_ATTR, TYPE_INFO};
 use super::library::{Info, Library};
+use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
-use crate::standard::serving::{alive, principal, refused};
+use crate::standard::serving::{hand_out, principal, refused};
 use everywire_model::object::no_operation;
 use everywire_model::value::Value;
-use everywire_model::{Answer, Failure, Interface, Operation, Reference, Request, Servant, Sink};
+use everywire_model::{Answer, Failure, Operation, Request, Sink};
 use std::sync::Arc;
 
 /// MEMBERID_NIL: the type itself.
@@ -21,24 +22,19 @@ pub(super) struct TypeInfo {
     pub(super) index: usize,
 }
 
-impl TypeInfo {
-    fn info(&self) -> Result<&Info, Failure> {
-        self.library.infos.get(self.index).ok_or_else(missing)
-    }
-}
-
 /// There is nothing of that number or name.
 fn missing() -> Failure {
     refused(TYPE_E_ELEMENTNOTFOUND)
 }
 
-impl Servant for TypeInfo {
-    fn interface(&self) -> &Interface {
-        &TYPE_INFO
+impl TypeInfo {
+    fn info(&self) -> Result<&Info, Failure> {
+        self.library.infos.get(self.index).ok_or_else(missing)
     }
 
-    fn dispatch(&self, request: Request) {
-        request.run(|request| match request.index() {
+    /// Answers a call.
+    pub(super) fn answer(&self, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+        match request.index() {
             0 => reply(request, GET_TYPE_ATTR, self.info()?.attributes()),
             2 => {
                 let (index,) = request.arguments::<(u32,)>()?;
@@ -75,22 +71,19 @@ impl Servant for TypeInfo {
                 let index =
                     (handle as usize).checked_sub(1).filter(|index| *index < self.library.infos.len());
                 let index = index.ok_or_else(missing)?;
-                let exporter = alive(&self.library.exporter)?;
-                let info = self.library.pointer(&exporter, Some(index), &principal(request))?;
-                request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+                hand_out(request, self.library.pointer(exporter, Some(index), &principal(request))?)
             }
             15 => {
                 if self.index >= self.library.own().len() {
                     return Err(refused(E_NOTIMPL));
                 }
-                let exporter = alive(&self.library.exporter)?;
-                let library = self.library.pointer(&exporter, None, &principal(request))?;
+                let library = self.library.pointer(exporter, None, &principal(request))?;
                 request.reply::<_, Failure>(Ok((Some(library), self.index as u32)))
             }
             // Binding contexts, entries of libraries, instances and marshalling opcodes.
             1 | 10 | 13 | 14 => Err(refused(E_NOTIMPL)),
             _ => Err(no_operation(&TYPE_INFO)),
-        });
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 use super::contracts::TYPE_LIB;
 use super::info::{documentation, reply};
 use super::library::{Info, Library, named};
+use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
 use crate::standard::dispatch::members::same_name;
 use crate::standard::guid::Guid;
-use crate::standard::serving::{alive, principal, refused};
+use crate::standard::serving::{hand_out, principal, refused};
 use everywire_model::object::no_operation;
 use everywire_model::value::Value;
-use everywire_model::{Failure, Interface, Reference, Request, Servant};
+use everywire_model::{Failure, Request};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -21,31 +22,28 @@ pub(super) struct TypeLib(pub(super) Arc<Library>);
 
 impl TypeLib {
     /// Answers with a description of the library; those of IDispatch and IUnknown are another library's.
-    fn answer_info(&self, request: &mut Request, index: Option<usize>) -> Result<(), Failure> {
-        let index = index
-            .filter(|index| *index < self.0.own().len())
-            .ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))?;
-        let exporter = alive(&self.0.exporter)?;
-        let info = self.0.pointer(&exporter, Some(index), &principal(request))?;
-        request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
+    fn answer_info(
+        &self,
+        exporter: &Exporter,
+        request: &mut Request,
+        index: Option<usize>,
+    ) -> Result<(), Failure> {
+        let index = index.filter(|index| *index < self.0.own().len());
+        let index = Some(index.ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))?);
+        hand_out(request, self.0.pointer(exporter, index, &principal(request))?)
     }
 
     fn info(&self, index: usize) -> Result<&Info, Failure> {
         self.0.own().get(index).ok_or_else(|| refused(TYPE_E_ELEMENTNOTFOUND))
     }
-}
 
-impl Servant for TypeLib {
-    fn interface(&self) -> &Interface {
-        &TYPE_LIB
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| match request.index() {
+    /// Answers a call.
+    pub(super) fn answer(&self, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+        match request.index() {
             0 => request.reply::<_, Failure>(Ok((self.0.own().len() as u32,))),
             1 => {
                 let (index,) = request.arguments::<(u32,)>()?;
-                self.answer_info(request, Some(index as usize))
+                self.answer_info(exporter, request, Some(index as usize))
             }
             2 => {
                 let (index,) = request.arguments::<(u32,)>()?;
@@ -54,7 +52,7 @@ impl Servant for TypeLib {
             3 => {
                 let (Guid(id),) = request.arguments::<(Guid,)>()?;
                 let index = self.0.own().iter().position(|info| info.id == id);
-                self.answer_info(request, index)
+                self.answer_info(exporter, request, index)
             }
             4 => {
                 let operation = TYPE_LIB.operations.get(4).ok_or_else(|| no_operation(&TYPE_LIB))?;
@@ -75,7 +73,7 @@ impl Servant for TypeLib {
             }
             5 => Err(refused(E_NOTIMPL)),
             _ => Err(no_operation(&TYPE_LIB)),
-        });
+        }
     }
 }
 

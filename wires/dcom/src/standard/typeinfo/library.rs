@@ -22,7 +22,7 @@ use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
 use everywire_model::shape::Shape;
 use everywire_model::value::Value;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
 /// IMPLTYPEFLAG_FDEFAULT: the one that is meant when only the class is named (MS-OAUT 2.2.13).
@@ -57,7 +57,6 @@ pub(super) struct Info {
 
 /// The descriptions of an object.
 pub(super) struct Library {
-    pub(super) exporter: Weak<Exporter>,
     /// The descriptions of others, which the library itself does not tell, come last.
     pub(super) infos: Vec<Info>,
     /// The keys of the objects that stand for them; `None` is the library itself.
@@ -103,7 +102,7 @@ impl Library {
         let base = |interface: &Interface| Info::new(KIND_INTERFACE, &interface.name, iid_of(interface));
         infos.push(Info { implemented: vec![(dispatch + 1, 0)], ..base(&DISPATCH) });
         infos.push(base(&UNKNOWN));
-        Arc::new(Self { exporter: exporter.weak(), infos, served: Mutex::default() })
+        Arc::new(Self { infos, served: Mutex::default() })
     }
 
     /// The descriptions of the library's own.

@@ -16,7 +16,7 @@ pub(crate) mod types;
 
 use super::contracts::PROVIDE_CLASS_INFO2;
 use super::guid::Guid;
-use super::serving::{principal, refused};
+use super::serving::{hand_out, principal, refused};
 use crate::exporter::Exporter;
 use crate::hresult::{E_INVALIDARG, E_NOTIMPL};
 use crate::iid_of;
@@ -42,10 +42,7 @@ pub(super) fn of_object(exporter: &Exporter, key: &[u8], principal: &str) -> Res
 pub(super) fn answer_class_info(exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
     let library = Library::of(exporter, request.key());
     match request.index() {
-        0 => {
-            let info = library.pointer(exporter, Some(0), &principal(request))?;
-            request.reply::<(Option<Reference>,), Failure>(Ok((Some(info),)))
-        }
+        0 => hand_out(request, library.pointer(exporter, Some(0), &principal(request))?),
         1 => {
             let (kind,) = request.arguments::<(u32,)>()?;
             if kind != DEFAULT_SOURCE {

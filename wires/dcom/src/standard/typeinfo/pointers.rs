@@ -7,8 +7,8 @@ use super::library::Library;
 use crate::exporter::Exporter;
 use crate::iid_of;
 use crate::lock::lock;
-use crate::standard::serving::{pointer, serve};
-use everywire_model::{Failure, Reference, Servant};
+use crate::standard::serving::{Own, pointer, serve};
+use everywire_model::{Failure, Reference};
 use std::sync::Arc;
 
 impl Library {
@@ -28,9 +28,10 @@ impl Library {
         if let Some(key) = served.get(&index).filter(|key| !exporter.objects().servants(key).is_empty()) {
             return Ok(pointer(exporter, iid, key));
         }
-        let servant: Arc<dyn Servant> = match index {
-            Some(index) => Arc::new(TypeInfo { library: Arc::clone(self), index }),
-            None => Arc::new(TypeLib(Arc::clone(self))),
+        let library = Arc::clone(self);
+        let servant = match index {
+            Some(index) => Own::serving(exporter, &TYPE_INFO, TypeInfo { library, index }, TypeInfo::answer),
+            None => Own::serving(exporter, &TYPE_LIB, TypeLib(library), TypeLib::answer),
         };
         let made = serve(exporter, servant, principal)?;
         if let Some(way) = made.profiles.first() {
