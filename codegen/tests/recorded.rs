@@ -37,9 +37,9 @@ fn compare_with(golden: &Path, contract: &Contract, options: &Options) {
     );
 }
 
-/// A contract of the CORBA wire's own, whose code is part of that crate. It is small, since nothing there is asynchronous.
-fn check_of_wire(name: &str) {
-    let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wires/giop");
+/// A contract of a wire's own, whose code is part of that crate. It is small, since nothing there is asynchronous.
+fn check_of_wire(wire: &str, name: &str) {
+    let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wires").join(wire);
     let contract = everywire_idl::read(wire.join(format!("contracts/{name}.idl")))
         .unwrap_or_else(|mistakes| panic!("{mistakes}"));
     let options = Options { source: format!("{name}.idl"), asynchronous: false, ..Options::default() };
@@ -48,12 +48,17 @@ fn check_of_wire(name: &str) {
 
 #[test]
 fn the_interface_repository_is_current() {
-    check_of_wire("repository");
+    check_of_wire("giop", "repository");
 }
 
 #[test]
 fn the_naming_service_is_current() {
-    check_of_wire("naming");
+    check_of_wire("giop", "naming");
+}
+
+#[test]
+fn what_com_expects_of_every_object_is_current() {
+    check_of_wire("dcom", "standard");
 }
 
 #[test]

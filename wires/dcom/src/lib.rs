@@ -22,6 +22,10 @@
 
 #![forbid(unsafe_code)]
 
+// Generated code names the runtime as `::everywire`; here that is this crate, as far as the code needs it.
+extern crate self as everywire;
+pub(crate) use everywire_model as model;
+
 pub mod activation;
 pub mod address;
 pub mod bindings;

@@ -1,14 +1,15 @@
 //! IRemoteActivation, IRemoteSCMActivator (MS-DCOM 3.1.2.5.2), and class objects. The servants read and write whole stubs,
 //! HRESULTs included; IClassFactory's parameters are ordinary ones.
 
-use super::guid::{GUID, Guid};
+use super::contracts::CLASS_FACTORY;
+use super::guid::Guid;
 use super::serving::{Own, hand_out, principal, refused};
 use crate::VERSION;
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Correspondence, Exporter};
 use crate::stub::Get;
 use everywire_model::contract::{Interface, Operation};
-use everywire_model::describe::{ANY_OBJECT, Shape, interface, operation};
+use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request, Servant};
 use std::sync::Arc;
@@ -51,15 +52,6 @@ fn activate(exporter: &Exporter, request: &Request, asked: &Activation) -> Activ
     let at = Correspondence::of_call(request).and_then(|call| call.address);
     exporter.activate(asked, &principal(request)).seen_at(at)
 }
-
-static FACTORY_OPERATIONS: [Operation; 2] = [
-    operation!("RemoteCreateInstance", (in "riid": GUID, out "ppvObject": ANY_OBJECT) -> Shape::Void),
-    operation!("RemoteLockServer", (in "fLock": Shape::I32) -> Shape::Void),
-];
-
-/// IClassFactory, as remote callers see it.
-pub static CLASS_FACTORY: Interface =
-    interface!("IClassFactory", "00000001-0000-0000-c000-000000000046", [], 0, &FACTORY_OPERATIONS);
 
 /// The class object of a class.
 pub(crate) fn class_factory(exporter: &Exporter, clsid: Uuid) -> Arc<dyn Servant> {

@@ -1,9 +1,9 @@
 //! The interfaces that every node serves for its objects (MS-OAUT 3.1.4, 3.7.4; MS-COMOLE's connection points).
 //!
-//! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
+//! All but IDispatch, which MIDL takes for known, and what tells a whole contract, which MIDL has no words for, are in MIDL
+//! (`contracts/standard.idl`); their code was generated from it, and a test of the generator holds both together.
 //!
-//! These are descriptions alone, in the order of the operations on the wire; the servants are in `points`,
-//! `dispatch` and `typeinfo`.
+//! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
 
 use super::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
@@ -11,6 +11,37 @@ use everywire_model::describe::{
     self, ANY_OBJECT, Shape, Struct, TextKind, interface, operation, pointer, record, sequence, structure,
 };
 use uuid::{Uuid, uuid};
+
+/// What MIDL says of connection points, enumerators and type information.
+#[allow(dead_code, unreachable_pub, clippy::pedantic, clippy::enum_variant_names)]
+mod generated {
+    include!("../../generated/standard.rs");
+}
+
+pub use generated::describe::{
+    I_CLASS_FACTORY as CLASS_FACTORY, I_CONNECTION_POINT as CONNECTION_POINT,
+    I_CONNECTION_POINT_CONTAINER as CONNECTION_POINT_CONTAINER,
+    I_ENUM_CONNECTION_POINTS as ENUM_CONNECTION_POINTS, I_ENUM_CONNECTIONS as ENUM_CONNECTIONS,
+    I_ENUM_GUID as ENUM_GUID, I_ENUM_STRING as ENUM_STRING, I_ENUM_UNKNOWN as ENUM_UNKNOWN,
+    I_PROVIDE_CLASS_INFO as PROVIDE_CLASS_INFO, I_PROVIDE_CLASS_INFO2 as PROVIDE_CLASS_INFO2,
+    I_TYPE_INFO as TYPE_INFO, I_TYPE_LIB as TYPE_LIB, I_UNKNOWN as UNKNOWN,
+};
+pub(crate) use generated::{
+    ELEMDESC, FUNCDESC, IProvideClassInfo, ITypeInfo, PARAMDESC, TLIBATTR, TYPEATTR, TYPEDESC,
+    TypedescTdUnion, VARDESC,
+};
+
+impl From<Uuid> for generated::GUID {
+    fn from(id: Uuid) -> Self {
+        Self::from_u128(id.as_u128())
+    }
+}
+
+impl From<generated::GUID> for Uuid {
+    fn from(id: generated::GUID) -> Self {
+        Self::from_fields(id.data1, id.data2, id.data3, &id.data4)
+    }
+}
 
 /// IConnectionPointContainer.
 pub const CONNECTION_POINT_CONTAINER_ID: Uuid = uuid!("b196b284-bab4-101a-b69c-00aa00341d07");
@@ -32,42 +63,14 @@ pub const TYPE_LIB_ID: Uuid = uuid!("00020402-0000-0000-c000-000000000046");
 /// A counted wide string of the automation types.
 pub const BSTR: Shape = describe::text(TextKind::Counted, None);
 
-/// IConnectionPointContainer.
-pub static CONNECTION_POINT_CONTAINER: Interface = interface!(
-    "IConnectionPointContainer",
-    "b196b284-bab4-101a-b69c-00aa00341d07",
-    [],
-    0,
-    &CONTAINER_OPERATIONS
-);
-
-static CONTAINER_OPERATIONS: [Operation; 2] = [
-    operation!("EnumConnectionPoints", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
-    operation!("FindConnectionPoint", (in "riid": GUID, out "ppCP": ANY_OBJECT) -> Shape::Void),
-];
-
 /// FindConnectionPoint.
-pub static FIND_CONNECTION_POINT: &Operation = &CONTAINER_OPERATIONS[1];
-
-/// IConnectionPoint.
-pub static CONNECTION_POINT: Interface =
-    interface!("IConnectionPoint", "b196b286-bab4-101a-b69c-00aa00341d07", [], 0, &POINT_OPERATIONS);
-
-static POINT_OPERATIONS: [Operation; 5] = [
-    operation!("GetConnectionInterface", (out "pIID": GUID) -> Shape::Void),
-    operation!("GetConnectionPointContainer", (out "ppCPC": ANY_OBJECT) -> Shape::Void),
-    operation!("Advise", (in "pUnkSink": ANY_OBJECT, out "pdwCookie": Shape::U32) -> Shape::Void),
-    operation!("Unadvise", (in "dwCookie": Shape::U32) -> Shape::Void),
-    operation!("EnumConnections", (out "ppEnum": ANY_OBJECT) -> Shape::Void),
-];
+pub static FIND_CONNECTION_POINT: &Operation =
+    &generated::describe::I_CONNECTION_POINT_CONTAINER_OPERATIONS[1];
 
 /// Advise.
-pub static ADVISE: &Operation = &POINT_OPERATIONS[2];
+pub static ADVISE: &Operation = &generated::describe::I_CONNECTION_POINT_OPERATIONS[2];
 /// Unadvise.
-pub static UNADVISE: &Operation = &POINT_OPERATIONS[3];
-
-/// IUnknown, whose operations never travel.
-pub static UNKNOWN: Interface = interface!("IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &[]);
+pub static UNADVISE: &Operation = &generated::describe::I_CONNECTION_POINT_OPERATIONS[3];
 
 /// IDispatch (MS-OAUT 3.1.4).
 pub static DISPATCH: Interface =
@@ -117,26 +120,13 @@ pub static GET_IDS_OF_NAMES: &Operation = &DISPATCH_OPERATIONS[2];
 /// Invoke.
 pub static INVOKE: &Operation = &DISPATCH_OPERATIONS[3];
 
-/// IProvideClassInfo2, which begins with IProvideClassInfo.
-pub static PROVIDE_CLASS_INFO2: Interface = interface!(
-    "IProvideClassInfo2",
-    "a6bc3ac0-dbaa-11ce-9de3-00aa004bb851",
-    [&PROVIDE_CLASS_INFO],
-    1,
-    &CLASS_INFO_OPERATIONS
-);
+/// What tells the whole contract of an object of this implementation, which type information cannot: as MIDL.
+pub(crate) static CONTRACT: Interface =
+    interface!("IEverywireContract", "3d1f2c64-7c0b-5b0e-8f5a-5a5c6f0e2b71", [], 0, &CONTRACT_OPERATIONS);
 
-/// IProvideClassInfo.
-pub static PROVIDE_CLASS_INFO: Interface =
-    interface!("IProvideClassInfo", "b196b283-bab4-101a-b69c-00aa00341d07", [], 0, &CLASS_INFO1_OPERATIONS);
-
-static CLASS_INFO1_OPERATIONS: [Operation; 1] =
-    [operation!("GetClassInfo", (out "ppTI": ANY_OBJECT) -> Shape::Void)];
-
-static CLASS_INFO_OPERATIONS: [Operation; 2] = [
-    operation!("GetClassInfo", (out "ppTI": ANY_OBJECT) -> Shape::Void),
-    operation!("GetGUID", (in "dwGuidKind": Shape::U32, out "pGUID": GUID) -> Shape::Void),
+static CONTRACT_OPERATIONS: [Operation; 1] = [
+    operation!("GetContract", (out "midl": BSTR, out "names": sequence!(BSTR, None, Conformant)) -> Shape::Void),
 ];
 
-/// GetClassInfo.
-pub static GET_CLASS_INFO: &Operation = &CLASS_INFO1_OPERATIONS[0];
+/// GetContract.
+pub(crate) static GET_CONTRACT: &Operation = &CONTRACT_OPERATIONS[0];

@@ -11,20 +11,17 @@
 //! were asked for, and the maximum count of its array is the number asked for, as proxies of Windows expect.
 //! A reader stops after `MOST` elements, for an enumerator elsewhere may have no end.
 
-use super::guid::{GUID, Guid};
+pub use super::contracts::{ENUM_CONNECTION_POINTS, ENUM_CONNECTIONS, ENUM_GUID, ENUM_STRING, ENUM_UNKNOWN};
+use super::guid::Guid;
 use super::serving::{hand_out, principal, serve};
 use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, failure};
 use crate::lock::lock;
-use everywire_model::contract::{Interface, Operation, SUCCESS};
+use everywire_model::contract::{Interface, Operation};
 use everywire_model::counts::Present;
-use everywire_model::describe::{
-    ANY_OBJECT, Cow, Hold, Shape, Struct, WIDE_TEXT, counted, interface, noted, operation, optional, record,
-    structure,
-};
 use everywire_model::object::no_operation;
 use everywire_model::{
-    Answer, Failure, Initiator, Marshal, Object, Reference, Remote, Request, Servant, Sink, Success,
+    Answer, Failure, Hold, Initiator, Marshal, Object, Reference, Remote, Request, Servant, Sink, Success,
     Unmarshal,
 };
 use std::sync::{Arc, Mutex};
@@ -34,52 +31,6 @@ use uuid::Uuid;
 const AT_ONCE: u32 = 256;
 /// Elements that [`all`] takes at the most: an enumerator elsewhere may have no end.
 const MOST: usize = 1 << 20;
-
-/// Next, Skip, Reset and Clone of an enumerator with elements of this shape.
-macro_rules! operations {
-    ($element:expr) => {
-        [
-            noted(
-                operation!("Next", (
-                    in "celt": Shape::U32, out "rgelt": counted!($element, "celt", ConformantVarying),
-                    out "pceltFetched": Shape::U32,
-                ) -> Shape::Void),
-                &[(Cow::Borrowed(SUCCESS), Cow::Borrowed("S_FALSE"))],
-            ),
-            noted(
-                operation!("Skip", (in "celt": Shape::U32) -> Shape::Void),
-                &[(Cow::Borrowed(SUCCESS), Cow::Borrowed("S_FALSE"))],
-            ),
-            operation!("Reset", () -> Shape::Void),
-            operation!("Clone", (out "ppenum": ANY_OBJECT) -> Shape::Void),
-        ]
-    };
-}
-
-static STRING_OPERATIONS: [Operation; 4] = operations!(optional!(WIDE_TEXT));
-static GUID_OPERATIONS: [Operation; 4] = operations!(GUID);
-static UNKNOWN_OPERATIONS: [Operation; 4] = operations!(ANY_OBJECT);
-static CONNECTION_OPERATIONS: [Operation; 4] = operations!(structure(&CONNECT_DATA));
-
-/// IEnumString.
-pub static ENUM_STRING: Interface =
-    interface!("IEnumString", "00000101-0000-0000-c000-000000000046", [], 0, &STRING_OPERATIONS);
-/// IEnumGUID.
-pub static ENUM_GUID: Interface =
-    interface!("IEnumGUID", "0002e000-0000-0000-c000-000000000046", [], 0, &GUID_OPERATIONS);
-/// IEnumUnknown.
-pub static ENUM_UNKNOWN: Interface =
-    interface!("IEnumUnknown", "00000100-0000-0000-c000-000000000046", [], 0, &UNKNOWN_OPERATIONS);
-
-/// IEnumConnectionPoints.
-pub static ENUM_CONNECTION_POINTS: Interface =
-    interface!("IEnumConnectionPoints", "b196b285-bab4-101a-b69c-00aa00341d07", [], 0, &UNKNOWN_OPERATIONS);
-
-/// IEnumConnections.
-pub static ENUM_CONNECTIONS: Interface =
-    interface!("IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07", [], 0, &CONNECTION_OPERATIONS);
-/// CONNECTDATA (ocidl.idl): a sink and the cookie of its connection.
-static CONNECT_DATA: Struct = record!("CONNECTDATA", "", { "pUnk": ANY_OBJECT, "dwCookie": Shape::U32 });
 
 /// Serves an enumerator over a list.
 struct Enumerator<T> {

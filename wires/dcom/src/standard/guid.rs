@@ -1,7 +1,6 @@
 //! GUIDs as values of operations (MS-DTYP 2.3.4.1).
 
 use everywire_model::describe::{Array, Hold, Shape, Struct, record, structure};
-use everywire_model::value::Value;
 use everywire_model::{Marshal, Sink, Source, Unmarshal, Visit};
 use uuid::Uuid;
 
@@ -28,19 +27,6 @@ impl Marshal for Guid {
         sink.u16(data3)?;
         sink.bytes(&DATA4, data4)?;
         sink.close(&GUID)
-    }
-}
-
-impl From<Guid> for Value {
-    fn from(Guid(id): Guid) -> Self {
-        let (data1, data2, data3, data4) = id.as_fields();
-        let named = |name: &str, number: u32| (name.to_owned(), Self::Integer(number.into()));
-        Self::Struct(vec![
-            named("data1", data1),
-            named("data2", data2.into()),
-            named("data3", data3.into()),
-            ("data4".to_owned(), Self::Bytes(bytes::Bytes::copy_from_slice(data4))),
-        ])
     }
 }
 

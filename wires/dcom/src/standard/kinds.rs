@@ -1,6 +1,6 @@
 //! Which interfaces and operations are the wire's own, and which of them say how they succeeded by themselves.
 
-use super::{contracts, enumerators, typeinfo};
+use super::contracts;
 use crate::{
     IDISPATCH, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, iid_of, is_orpc, opnum_base,
 };
@@ -12,10 +12,10 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
     let iid = iid_of(interface);
     [
         &contracts::CONNECTION_POINT,
-        &enumerators::ENUM_CONNECTION_POINTS,
-        &enumerators::ENUM_CONNECTIONS,
-        &typeinfo::contracts::TYPE_INFO,
-        &typeinfo::contracts::TYPE_LIB,
+        &contracts::ENUM_CONNECTION_POINTS,
+        &contracts::ENUM_CONNECTIONS,
+        &contracts::TYPE_INFO,
+        &contracts::TYPE_LIB,
     ]
     .iter()
     .any(|standard| iid_of(standard) == iid)
@@ -56,7 +56,7 @@ fn is_system(iid: Uuid) -> bool {
         contracts::PROVIDE_CLASS_INFO2_ID,
         contracts::TYPE_INFO_ID,
         contracts::TYPE_LIB_ID,
-        iid_of(&typeinfo::contracts::CONTRACT),
+        iid_of(&contracts::CONTRACT),
     ];
     !is_orpc(iid) || others.contains(&iid)
 }

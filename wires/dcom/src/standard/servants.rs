@@ -42,7 +42,7 @@ pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
         (&CONNECTION_POINT_CONTAINER, Values(points::answer_container)),
         (&PROVIDE_CLASS_INFO, Values(typeinfo::answer_class_info)),
         (&PROVIDE_CLASS_INFO2, Values(typeinfo::answer_class_info)),
-        (&typeinfo::contracts::CONTRACT, Values(typeinfo::answer_contract)),
+        (&contracts::CONTRACT, Values(typeinfo::answer_contract)),
         (&mapper::MAPPER, Values(mapper::answer_mapper)),
         (&mapper::MANAGEMENT, Values(mapper::answer_management)),
     ];
@@ -60,7 +60,7 @@ pub fn offers(exporter: &Exporter, key: &[u8], iid: Uuid) -> bool {
         contracts::CONNECTION_POINT_CONTAINER_ID,
         contracts::PROVIDE_CLASS_INFO_ID,
         contracts::PROVIDE_CLASS_INFO2_ID,
-        iid_of(&typeinfo::contracts::CONTRACT),
+        iid_of(&contracts::CONTRACT),
     ];
     given.contains(&iid) && exporter.objects().servants(key).iter().any(|held| !is_standard(held.interface()))
 }

@@ -120,8 +120,8 @@ fn class_objects_make_objects() {
     assert_eq!(factory.type_id, CLASS_FACTORY_ID.to_string());
     let factory = client.store.resolver().resolve(&factory).unwrap();
     let factory =
-        factory.typed(everywire_model::Hold::Static(&everywire_dcom::standard::activation::CLASS_FACTORY));
-    let create = &everywire_dcom::standard::activation::CLASS_FACTORY.operations[0];
+        factory.typed(everywire_model::Hold::Static(&everywire_dcom::standard::contracts::CLASS_FACTORY));
+    let create = &everywire_dcom::standard::contracts::CLASS_FACTORY.operations[0];
     let made: Result<(Option<everywire_model::Reference>,), Failure> =
         factory.call(create, (everywire_dcom::standard::guid::Guid(iid_of(&LAMP)),));
     let lamp = client.store.resolver().resolve(&made.unwrap().0.unwrap()).unwrap();

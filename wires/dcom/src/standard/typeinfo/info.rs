@@ -3,14 +3,14 @@
 //! HREFTYPEs (handles of referred types) are the numbers of descriptions in the library, counted from 1, so
 //! that 0 is none.
 
-use super::contracts::{GET_FUNC_DESC, GET_TYPE_ATTR, TYPE_INFO};
 use super::library::{Info, Library};
 use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
+use crate::standard::contracts::TYPE_INFO;
 use crate::standard::serving::{hand_out, principal, refused};
+use everywire_model::counts::Within;
 use everywire_model::object::no_operation;
-use everywire_model::value::Value;
-use everywire_model::{Answer, Failure, Operation, Request, Sink};
+use everywire_model::{Failure, Request};
 use std::sync::Arc;
 
 /// MEMBERID_NIL: the type itself.
@@ -35,10 +35,11 @@ impl TypeInfo {
     /// Answers a call.
     pub(super) fn answer(&self, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
         match request.index() {
-            0 => reply(request, GET_TYPE_ATTR, self.info()?.attributes()),
+            0 => request.reply::<_, Failure>(Ok((Some(self.info()?.attributes()), 0_u32))),
             2 => {
                 let (index,) = request.arguments::<(u32,)>()?;
-                reply(request, GET_FUNC_DESC, self.info()?.function(index as usize).ok_or_else(missing)?)
+                let function = self.info()?.function(index as usize).ok_or_else(missing)?;
+                request.reply::<_, Failure>(Ok((Some(function), 0_u32)))
             }
             // Properties are told as functions, constants are not told.
             3 => Err(missing()),
@@ -46,7 +47,8 @@ impl TypeInfo {
                 let (id, most) = request.arguments::<(i32, u32)>()?;
                 let mut names = self.info()?.names(id).ok_or_else(missing)?;
                 names.truncate(most as usize);
-                request.reply::<_, Failure>(Ok((most, names.as_slice(), names.len() as u32)))
+                let fetched = names.len() as u32;
+                request.reply::<_, Failure>(Ok((Within(names, most), fetched)))
             }
             number @ (5 | 6) => {
                 let (index,) = request.arguments::<(u32,)>()?;
@@ -90,13 +92,6 @@ impl TypeInfo {
 /// The HREFTYPE of a description.
 pub(super) fn handle(index: usize) -> u32 {
     u32::try_from(index).map_or(0, |index| index.saturating_add(1))
-}
-
-/// Answers with a structure behind a pointer, and a reserved word.
-pub(super) fn reply(request: &mut Request, operation: &Operation, told: Value) -> Result<(), Failure> {
-    let results = Value::Struct(vec![("told".to_owned(), told), ("pReserved".to_owned(), Value::Integer(0))]);
-    request.answer(Answer::Done(&|sink: &mut dyn Sink| results.encode(&operation.results, sink)));
-    Ok(())
 }
 
 /// Answers with as much of a name and its documentation as is asked for.

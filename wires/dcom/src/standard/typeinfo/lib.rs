@@ -1,15 +1,14 @@
 //! ITypeLib (MS-OAUT 3.11.4).
 
-use super::contracts::TYPE_LIB;
-use super::info::{documentation, reply};
-use super::library::{Info, Library, named};
+use super::info::documentation;
+use super::library::{Info, Library};
 use crate::exporter::Exporter;
 use crate::hresult::{E_NOTIMPL, TYPE_E_ELEMENTNOTFOUND};
+use crate::standard::contracts::{TLIBATTR, TYPE_LIB};
 use crate::standard::dispatch::members::same_name;
 use crate::standard::guid::Guid;
 use crate::standard::serving::{hand_out, principal, refused};
 use everywire_model::object::no_operation;
-use everywire_model::value::Value;
 use everywire_model::{Failure, Request};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -54,10 +53,7 @@ impl TypeLib {
                 let index = self.0.own().iter().position(|info| info.id == id);
                 self.answer_info(exporter, request, index)
             }
-            4 => {
-                let operation = TYPE_LIB.operations.get(4).ok_or_else(|| no_operation(&TYPE_LIB))?;
-                reply(request, operation, attributes(self.info(0)?.id))
-            }
+            4 => request.reply::<_, Failure>(Ok((Some(attributes(self.info(0)?.id)), 0_u32))),
             6 => {
                 let (index, flags) = request.arguments::<(i32, u32)>()?;
                 let info = self.info(usize::try_from(index).unwrap_or_default())?;
@@ -78,14 +74,8 @@ impl TypeLib {
 }
 
 /// TLIBATTR: the library goes by the identity that follows from its class.
-fn attributes(class: Uuid) -> Value {
+fn attributes(class: Uuid) -> TLIBATTR {
     let id = Uuid::new_v5(&everywire_idl::midl::LIBRARIES, class.to_string().as_bytes());
-    Value::Struct(vec![
-        ("guid".to_owned(), Guid(id).into()),
-        named("lcid", 0),
-        named("syskind", SYSTEM_KIND),
-        named("wMajorVerNum", 1),
-        named("wMinorVerNum", 0),
-        named("wLibFlags", 0),
-    ])
+    let (syskind, w_major_ver_num) = (SYSTEM_KIND, 1);
+    TLIBATTR { guid: id.into(), lcid: 0, syskind, w_major_ver_num, w_minor_ver_num: 0, w_lib_flags: 0 }
 }

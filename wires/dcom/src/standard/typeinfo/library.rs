@@ -12,15 +12,13 @@
 use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
-use crate::standard::contracts::{DISPATCH, UNKNOWN};
+use crate::standard::contracts::{DISPATCH, FUNCDESC, TYPEATTR, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
-use crate::standard::guid::Guid;
 use crate::standard::points::sources;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::Hold;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
 use everywire_model::shape::Shape;
-use everywire_model::value::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;
@@ -137,7 +135,7 @@ impl Info {
     }
 
     /// TYPEATTR.
-    pub(super) fn attributes(&self) -> Value {
+    pub(super) fn attributes(&self) -> TYPEATTR {
         // TYPEFLAG_FCANCREATE for a class; FDUAL where it can be called by number too, and FDISPATCHABLE.
         let (slots, flags) = match &self.interface {
             _ if self.kind == KIND_CLASS => (0, 0x2),
@@ -146,32 +144,32 @@ impl Info {
             // What is told of them is that they are there; FRESTRICTED, as they tell it themselves.
             None => (if self.implemented.is_empty() { 3 } else { 7 }, 0x200),
         };
-        let count = |len: usize| i64::try_from(len.min(u16::MAX.into())).unwrap_or_default();
-        Value::Struct(vec![
-            ("guid".to_owned(), Guid(self.id).into()),
-            named("lcid", 0),
-            named("dwReserved1", 0),
-            named("dwReserved2", u32::MAX),
-            named("dwReserved3", u32::MAX),
-            ("lpstrReserved4".to_owned(), Value::Nothing),
-            named("cbSizeInstance", POINTER),
-            named("typekind", self.kind),
-            named("cFuncs", count(self.members.len())),
-            named("cVars", 0),
-            named("cImplTypes", count(self.implemented.len())),
-            named("cbSizeVft", slots * POINTER),
-            named("cbAlignment", POINTER),
-            named("wTypeFlags", flags),
-            named("wMajorVerNum", 1),
-            named("wMinorVerNum", 0),
-            ("tdescAlias".to_owned(), simple(0)),
-            named("dwReserved5", 0),
-            named("wReserved6", 0),
-        ])
+        let count = |len: usize| u16::try_from(len).unwrap_or(u16::MAX);
+        TYPEATTR {
+            guid: self.id.into(),
+            lcid: 0,
+            dw_reserved1: 0,
+            dw_reserved2: u32::MAX,
+            dw_reserved3: u32::MAX,
+            lpstr_reserved4: None,
+            cb_size_instance: POINTER.into(),
+            typekind: self.kind,
+            c_funcs: count(self.members.len()),
+            c_vars: 0,
+            c_impl_types: count(self.implemented.len()),
+            cb_size_vft: slots * POINTER,
+            cb_alignment: POINTER,
+            w_type_flags: flags,
+            w_major_ver_num: 1,
+            w_minor_ver_num: 0,
+            tdesc_alias: simple(0),
+            dw_reserved5: 0,
+            w_reserved6: 0,
+        }
     }
 
     /// The FUNCDESC of a member, as it is called by name.
-    pub(super) fn function(&self, index: usize) -> Option<Value> {
+    pub(super) fn function(&self, index: usize) -> Option<FUNCDESC> {
         let (interface, member) = (self.interface.as_ref()?, self.members.get(index)?);
         let operation = interface.operations.get(member.index)?;
         let parameters = operation.parameters.iter().map(|parameter| {
@@ -186,31 +184,25 @@ impl Info {
             let tdesc = if parameter.direction.comes_out() { behind(VT_PTR, plain) } else { plain };
             elemdesc(tdesc, direction | if optional { 0x10 } else { 0 })
         });
-        let parameters: Vec<Value> = parameters.collect();
-        let count = i64::try_from(parameters.len()).unwrap_or_default();
         let slot = i64::try_from(member.index).unwrap_or_default() + i64::from(crate::opnum_base(interface));
         let returns = match &operation.returns {
             Shape::Void => simple(VT_VOID),
             shape => typedesc(shape),
         };
-        Some(Value::Struct(vec![
-            named("memid", member.id),
-            ("lReserved1".to_owned(), Value::Nothing),
-            (
-                "lprgelemdescParam".to_owned(),
-                if parameters.is_empty() { Value::Nothing } else { Value::List(parameters) },
-            ),
-            // FUNC_DISPATCH, CC_STDCALL.
-            named("funckind", 4),
-            named("invkind", member.access as u32),
-            named("callconv", 4),
-            named("cParams", count),
-            named("cParamsOpt", 0),
-            named("oVft", (slot * i64::from(POINTER)).min(i16::MAX.into())),
-            named("cReserved2", 0),
-            ("elemdescFunc".to_owned(), elemdesc(returns, 0)),
-            named("wFuncFlags", 0),
-        ]))
+        // FUNC_DISPATCH, CC_STDCALL.
+        let (funckind, callconv) = (4, 4);
+        Some(FUNCDESC {
+            memid: member.id,
+            l_reserved1: Vec::new(),
+            lprgelemdesc_param: parameters.collect(),
+            funckind,
+            invkind: member.access as i32,
+            callconv,
+            c_params_opt: 0,
+            o_vft: i16::try_from(slot * i64::from(POINTER)).unwrap_or(i16::MAX),
+            elemdesc_func: elemdesc(returns, 0),
+            w_func_flags: 0,
+        })
     }
 
     /// A member, and the operation that it is.
@@ -230,9 +222,4 @@ impl Info {
     pub(super) fn documentation(&self, id: i32) -> Option<(String, String)> {
         self.member(id).map(|(member, operation)| (member.name.clone(), operation.doc.to_string()))
     }
-}
-
-/// A numeric field of a structure.
-pub(super) fn named(name: &str, number: impl Into<i128>) -> (String, Value) {
-    (name.to_owned(), Value::Integer(number.into()))
 }

@@ -4,7 +4,6 @@
 //! contract as MIDL in one call (`answer_contract`), which type information could not tell: structs,
 //! directions, several interfaces.
 
-pub(crate) mod contracts;
 mod info;
 mod lib;
 pub(crate) mod library;
@@ -55,7 +54,7 @@ pub(super) fn answer_class_info(exporter: &Arc<Exporter>, request: &mut Request)
     }
 }
 
-/// Answers [`contracts::CONTRACT`]: the whole contract of an object.
+/// Answers [`super::contracts::CONTRACT`]: the whole contract of an object.
 pub(super) fn answer_contract(exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
     let servants = exporter.objects().servants(request.key());
     let (mut contract, mut own) = (Contract::default(), Vec::new());

@@ -1,12 +1,12 @@
 //! The library and its descriptions as objects: each is served as long as somebody refers to it.
 
-use super::contracts::{TYPE_INFO, TYPE_LIB};
 use super::info::TypeInfo;
 use super::lib::TypeLib;
 use super::library::Library;
 use crate::exporter::Exporter;
 use crate::iid_of;
 use crate::lock::lock;
+use crate::standard::contracts::{TYPE_INFO, TYPE_LIB};
 use crate::standard::serving::{Own, pointer, serve};
 use everywire_model::{Failure, Reference};
 use std::sync::Arc;

@@ -1,9 +1,8 @@
 //! Types as type information tells them (VARENUM, MS-OAUT 2.2.7).
 
-use super::library::named;
 use crate::ndr::{is_decimal, vartype};
+use crate::standard::contracts::{ELEMDESC, PARAMDESC, TYPEDESC, TypedescTdUnion};
 use everywire_model::shape::Shape;
-use everywire_model::value::Value;
 
 /// Any value.
 pub(crate) const VT_VARIANT: u16 = 12;
@@ -15,7 +14,7 @@ pub(crate) const VT_PTR: u16 = 26;
 pub(crate) const VT_SAFEARRAY: u16 = 27;
 
 /// The type by which IDispatch carries values of a shape, as a TYPEDESC: the one that a VARIANT holds them by.
-pub(super) fn typedesc(shape: &Shape) -> Value {
+pub(super) fn typedesc(shape: &Shape) -> TYPEDESC {
     match shape.resolved() {
         Shape::Void => simple(VT_VOID),
         Shape::Char | Shape::WideChar => simple(8),
@@ -34,23 +33,16 @@ pub(super) fn typedesc(shape: &Shape) -> Value {
 }
 
 /// The TYPEDESC of a type without parts.
-pub(super) fn simple(vt: u16) -> Value {
-    made(vt, None)
+pub(super) fn simple(vt: u16) -> TYPEDESC {
+    TYPEDESC { td_union: TypedescTdUnion::Empty(vt), vt }
 }
 
 /// The TYPEDESC of a pointer to a type, or of an array of it.
-pub(super) fn behind(vt: u16, target: Value) -> Value {
-    made(vt, Some(Box::new(("lptdesc".to_owned(), target))))
-}
-
-/// A TYPEDESC: its type, and what that leads to.
-fn made(vt: u16, arm: Option<Box<(String, Value)>>) -> Value {
-    Value::Struct(vec![("_tdUnion".to_owned(), Value::Union(vt.into(), arm)), named("vt", vt)])
+pub(super) fn behind(vt: u16, target: TYPEDESC) -> TYPEDESC {
+    TYPEDESC { td_union: TypedescTdUnion::Lptdesc(vt, Some(Box::new(target))), vt }
 }
 
 /// An ELEMDESC; `flags` are PARAMFLAGs (MS-OAUT 2.2.15).
-pub(super) fn elemdesc(tdesc: Value, flags: u16) -> Value {
-    let default = ("pparamdescex".to_owned(), Value::Nothing);
-    let paramdesc = Value::Struct(vec![default, named("wParamFlags", flags)]);
-    Value::Struct(vec![("tdesc".to_owned(), tdesc), ("paramdesc".to_owned(), paramdesc)])
+pub(super) fn elemdesc(tdesc: TYPEDESC, flags: u16) -> ELEMDESC {
+    ELEMDESC { tdesc, paramdesc: PARAMDESC { pparamdescex: None, w_param_flags: flags } }
 }

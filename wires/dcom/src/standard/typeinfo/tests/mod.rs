@@ -1,18 +1,20 @@
 //! Type information of Windows hosts: read to the last byte, and written as they write it.
 
-use super::contracts::{GET_DOCUMENTATION, GET_FUNC_DESC, GET_NAMES, GET_TYPE_ATTR, TYPE_INFO};
 use super::library::{Info, KIND_CLASS, KIND_DISPATCH};
 use super::reading::Told;
 use super::types::{VT_PTR, behind, elemdesc, simple};
+use crate::standard::contracts::{FUNCDESC, ITypeInfo, TYPE_INFO, TYPEATTR, TYPEDESC, TypedescTdUnion};
 use crate::{NDR, NdrSink, NdrSource};
 use bytes::Bytes;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, Parameter};
+use everywire_model::counts::Within;
 use everywire_model::describe::{WIDE_TEXT, interface};
 use everywire_model::object::{Completion, Target, Ticket, no_operation};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::value::Value;
 use everywire_model::{
-    Body, Budget, Context, Encode, Failure, Hold, Method, Object, Outcome, Reference, Resolver, Visit,
+    Body, Budget, Context, Encode, Failure, Hold, MarshalList, Method, Object, Outcome, Reference, Remote,
+    Resolver, Unmarshal, Visit,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,6 +50,16 @@ fn body(stub: &[u8]) -> Body {
     }
 }
 
+fn operation(name: &str) -> &'static Operation {
+    TYPE_INFO.operations.iter().find(|operation| operation.name == name).unwrap()
+}
+
+/// The description that a stub answers with.
+fn described<T: for<'a> Unmarshal<'a>>(stub: &[u8], name: &str) -> T {
+    let (told, _) = body(stub).decode::<(Option<T>, u32)>(&operation(name).results).unwrap();
+    told.unwrap()
+}
+
 fn decode(stub: &[u8], operation: &Operation) -> Visit<(Vec<(String, Value)>, usize)> {
     let body = body(stub);
     let mut source = NdrSource::new(&body);
@@ -63,18 +75,10 @@ fn encode(value: &[(String, Value)], operation: &Operation) -> Vec<u8> {
     sink.into_bytes().unwrap()
 }
 
-/// The named part of a value, through structs.
-fn part<'a>(value: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(value, |value, name| match value {
-        Value::Struct(fields) => &fields.iter().find(|(held, _)| held == name).unwrap().1,
-        other => panic!("{name} of {other:?}"),
-    })
-}
-
 #[test]
 fn captured_descriptions_are_read_to_the_end() {
     let mut seen = 0;
-    for operation in [GET_TYPE_ATTR, GET_FUNC_DESC, GET_NAMES, GET_DOCUMENTATION] {
+    for operation in ["GetTypeAttr", "GetFuncDesc", "GetNames", "GetDocumentation"].map(operation) {
         for stub in captured(&operation.name) {
             let (_, rest) =
                 decode(&stub, operation).unwrap_or_else(|failure| panic!("{}: {failure}", operation.name));
@@ -87,40 +91,40 @@ fn captured_descriptions_are_read_to_the_end() {
 
 #[test]
 fn captured_attributes_say_what_they_are_of() {
-    let kinds: Vec<(i128, i128)> = captured("GetTypeAttr")
-        .iter()
-        .map(|stub| {
-            let (fields, _) = decode(stub, GET_TYPE_ATTR).unwrap();
-            let number = |name| match part(&fields[0].1, name) {
-                Value::Integer(number) => *number,
-                other => panic!("{other:?}"),
-            };
-            (number("typekind"), number("cFuncs"))
-        })
-        .collect();
-    let (class, dispatch) = (i128::from(KIND_CLASS), i128::from(KIND_DISPATCH));
-    assert_eq!(kinds, [(class, 0), (dispatch, 19), (dispatch, 23), (dispatch, 49)]);
+    let told = captured("GetTypeAttr");
+    let told = told.iter().map(|stub| described::<TYPEATTR>(stub, "GetTypeAttr"));
+    let kinds: Vec<(i32, u16)> = told.map(|told| (told.typekind, told.c_funcs)).collect();
+    assert_eq!(kinds, [(KIND_CLASS, 0), (KIND_DISPATCH, 19), (KIND_DISPATCH, 23), (KIND_DISPATCH, 49)]);
 }
 
 #[test]
 fn what_leaves_no_freedom_is_written_as_it_was_read() {
-    for operation in [GET_TYPE_ATTR, GET_NAMES] {
-        for stub in captured(&operation.name) {
-            let (fields, _) = decode(&stub, operation).unwrap();
-            let written = encode(&fields, operation);
-            assert_eq!(written, stub[THAT..THAT + written.len()], "{}", operation.name);
-            assert!(stub.len() - THAT - written.len() < HRESULT + 4);
-        }
+    let same = |stub: &[u8], written: Vec<u8>| {
+        assert_eq!(written, stub[THAT..THAT + written.len()]);
+        assert!(stub.len() - THAT - written.len() < HRESULT + 4);
+    };
+    for stub in captured("GetTypeAttr") {
+        let (fields, _) = decode(&stub, operation("GetTypeAttr")).unwrap();
+        same(&stub, encode(&fields, operation("GetTypeAttr")));
+    }
+    for stub in captured("GetNames") {
+        let results = &operation("GetNames").results;
+        let (names, count): (Vec<String>, u32) = body(&stub).decode(results).unwrap();
+        // How many there was room for is said by the caller.
+        let most = u32::from_le_bytes(*stub[THAT..].first_chunk().unwrap());
+        let mut sink = NdrSink::at(THAT, true);
+        (Within(names, most), count).marshal_list(results, &mut sink).unwrap();
+        same(&stub, sink.into_bytes().unwrap());
     }
     // Of functions those whose types lead to no others: there referent ids follow one another.
     let plain: Vec<_> = captured("GetFuncDesc").into_iter().filter(|stub| stub.len() <= 80).collect();
     assert!(plain.len() > 30);
     for stub in plain {
-        let (fields, _) = decode(&stub, GET_FUNC_DESC).unwrap();
-        let written = encode(&fields, GET_FUNC_DESC);
+        let (fields, _) = decode(&stub, operation("GetFuncDesc")).unwrap();
+        let written = encode(&fields, operation("GetFuncDesc"));
         // Padding is not zero with everybody.
         let (fields_again, _) =
-            decode(&[&stub[..THAT], &written, &[0; HRESULT]].concat(), GET_FUNC_DESC).unwrap();
+            decode(&[&stub[..THAT], &written, &[0; HRESULT]].concat(), operation("GetFuncDesc")).unwrap();
         assert_eq!(fields_again, fields);
         assert_eq!(written.len(), stub.len() - THAT - HRESULT);
     }
@@ -149,29 +153,23 @@ fn a_dual_interface_is_described_as_windows_does() {
     };
     let info = Info::called_by_name(Hold::new(held));
     let ours = info.attributes();
-    let (windows, _) = decode(&captured("GetTypeAttr")[3], GET_TYPE_ATTR).unwrap();
-    for field in [
-        "lcid",
-        "dwReserved2",
-        "cbSizeInstance",
-        "typekind",
-        "cImplTypes",
-        "cbSizeVft",
-        "cbAlignment",
-        "tdescAlias",
-    ] {
-        assert_eq!(part(&ours, field), part(&windows[0].1, field), "{field}");
-    }
+    let windows: TYPEATTR = described(&captured("GetTypeAttr")[3], "GetTypeAttr");
+    let likened = |told: TYPEATTR| {
+        let sizes = (told.cb_size_instance, told.cb_size_vft, told.cb_alignment);
+        (told.lcid, told.dw_reserved2, sizes, told.typekind, told.c_impl_types, told.tdesc_alias)
+    };
+    assert_eq!(likened(ours), likened(windows));
     let function = info.function(0).unwrap();
-    assert_eq!(part(&function, "memid"), &Value::Integer(5));
-    assert_eq!(part(&function, "elemdescFunc.tdesc"), &simple(11));
-    let parameters = Value::List(vec![elemdesc(simple(8), 1), elemdesc(behind(VT_PTR, simple(3)), 2)]);
-    assert_eq!(part(&function, "lprgelemdescParam"), &parameters);
+    assert_eq!((function.memid, &function.elemdesc_func.tdesc), (5, &simple(11)));
+    let parameters = vec![elemdesc(simple(8), 1), elemdesc(behind(VT_PTR, simple(3)), 2)];
+    assert_eq!(function.lprgelemdesc_param, parameters);
     // What is written is read again.
-    let fields = vec![("told".to_owned(), function), ("pReserved".to_owned(), Value::Integer(0))];
-    let stub = [&[0; THAT][..], &encode(&fields, GET_FUNC_DESC), &[0; HRESULT]].concat();
-    let (again, rest) = decode(&stub, GET_FUNC_DESC).unwrap();
-    assert_eq!((part(&again[0].1, "lprgelemdescParam"), rest), (&parameters, HRESULT));
+    let results = &operation("GetFuncDesc").results;
+    let mut sink = NdrSink::at(THAT, true);
+    (Some(&function), 0_u32).marshal_list(results, &mut sink).unwrap();
+    let stub = [&[0; THAT][..], &sink.into_bytes().unwrap(), &[0; HRESULT]].concat();
+    assert_eq!(described::<FUNCDESC>(&stub, "GetFuncDesc"), function);
+    assert_eq!(decode(&stub, operation("GetFuncDesc")).unwrap().1, HRESULT);
     assert_eq!(info.names(5).unwrap(), ["Save", "name", "size"]);
 }
 
@@ -187,7 +185,7 @@ impl Target for Host {
     }
     fn invoke(&self, method: Method<'_>, _: &dyn Encode) -> Outcome<Body> {
         self.called.fetch_add(1, Ordering::Relaxed);
-        match method.name() == GET_NAMES.name.as_bytes() {
+        match method.name() == b"GetNames" {
             true => Outcome::Done(body(&captured("GetNames")[0])),
             false => Outcome::Failed(no_operation(&EMPTY)),
         }
@@ -214,13 +212,21 @@ impl Target for Host {
 fn no_more_types_are_asked_for_than_parameters_may_be() {
     let host = Arc::new(Host { called: AtomicUsize::new(0), reference: Reference::default() });
     let info = Object::new(Arc::clone(&host) as Arc<dyn Target>).typed(Hold::Static(&TYPE_INFO));
-    let named = Value::Struct(vec![
-        ("_tdUnion".to_owned(), Value::Union(29, Some(Box::new(("hreftype".to_owned(), Value::Integer(1)))))),
-        ("vt".to_owned(), Value::Integer(29)),
-    ]);
-    let parameters = Value::List(vec![elemdesc(named, 1); 1000]);
-    let function = [("lprgelemdescParam".to_owned(), parameters)];
-    let told = Told { info, attributes: Vec::new() };
+    let named = TYPEDESC { td_union: TypedescTdUnion::Hreftype(1), vt: 29 };
+    let described = Info::called_by_name(Hold::Static(&EMPTY));
+    let function = FUNCDESC {
+        memid: 1,
+        l_reserved1: Vec::new(),
+        lprgelemdesc_param: vec![elemdesc(named, 1); 1000],
+        funckind: 4,
+        invkind: 1,
+        callconv: 4,
+        c_params_opt: 0,
+        o_vft: 0,
+        elemdesc_func: elemdesc(simple(24), 0),
+        w_func_flags: 0,
+    };
+    let told = Told { info: <dyn ITypeInfo>::stub(info), attributes: described.attributes() };
     assert_eq!(told.operation(&function).unwrap().parameters.len(), 256);
     // The names, and each type.
     assert_eq!(host.called.load(Ordering::Relaxed), 1 + 256);
