@@ -3,32 +3,18 @@
 //! Only for people: `trace`, messages, and lists. Nothing that is served or called depends on what is known
 //! here.
 
-/// A table of interfaces: identity, name, number of the first operation, and the operations in the order of their numbers.
-macro_rules! interfaces {
-    ($($id:expr => $name:ident from $first:literal [$($operation:ident)*];)*) => {
-        pub(super) const INTERFACES: &[Known] = &[$(Known {
-            id: $id,
-            name: stringify!($name),
-            first: $first,
-            operations: &[$(stringify!($operation)),*],
-        }),*];
-    };
-}
-
-mod opc;
-mod system;
-
 use uuid::Uuid;
+
+/// The table of interfaces, whose beginning says what its columns are.
+const INTERFACES: &str = include_str!("names/interfaces.tsv");
 
 /// An interface that is known.
 struct Known {
-    /// The IID, or the UUID of an interface of plain DCE/RPC.
-    id: Uuid,
     name: &'static str,
-    /// Number of the first operation: 3 where those of IUnknown come first.
+    /// Number of the first operation.
     first: u16,
-    /// Their names in the order of their numbers; empty where only the interface's name is known.
-    operations: &'static [&'static str],
+    /// Their names in the order of their numbers, with blanks between; empty where only the interface's name is known.
+    operations: &'static str,
 }
 
 /// The name of an interface.
@@ -40,7 +26,7 @@ pub fn interface(iid: Uuid) -> Option<&'static str> {
 pub fn operation(iid: Uuid, opnum: u16) -> Option<&'static str> {
     let known = known(iid)?;
     let index = opnum.checked_sub(known.first)?;
-    known.operations.get(usize::from(index)).copied()
+    known.operations.split(' ').nth(index.into()).filter(|name| !name.is_empty())
 }
 
 /// An authentication service, by the number that security trailers and bindings have (MS-RPCE 2.2.1.1.7).
@@ -84,9 +70,19 @@ pub fn protocol(tower: u16) -> &'static str {
     }
 }
 
-/// A short list, searched from its beginning.
-fn known(iid: Uuid) -> Option<&'static Known> {
-    system::INTERFACES.iter().chain(opc::INTERFACES).find(|known| known.id == iid)
+/// The table as it is written.
+fn rows() -> impl Iterator<Item = (Uuid, Known)> {
+    INTERFACES.lines().filter_map(|line| {
+        let mut cells = line.split('\t');
+        let id = Uuid::try_parse(cells.next()?).ok()?;
+        let (name, first) = (cells.next()?, cells.next()?.parse().ok()?);
+        Some((id, Known { name, first, operations: cells.next().unwrap_or_default() }))
+    })
+}
+
+/// Looked through from the front: it is asked for people who read, never for a call.
+fn known(iid: Uuid) -> Option<Known> {
+    rows().find(|(id, _)| *id == iid).map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -111,8 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn no_interface_is_there_twice() {
-        let ids: Vec<Uuid> = system::INTERFACES.iter().chain(opc::INTERFACES).map(|known| known.id).collect();
+    fn each_line_is_read_and_no_interface_is_there_twice() {
+        let ids: Vec<Uuid> = rows().map(|(id, _)| id).collect();
+        assert_eq!(ids.len(), INTERFACES.lines().filter(|line| !line.starts_with('#')).count());
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
     }
 }
