@@ -341,6 +341,47 @@ pub trait IProvideClassInfo2: IProvideClassInfo {
     fn get_guid(&self, dw_guid_kind: u32) -> Result<GUID, ew::Failure>;
 }
 
+/// `IObjectExporter` of the contract.
+#[allow(missing_docs)]
+pub trait IObjectExporter: Send + Sync {
+    fn resolve_oxid(&self) -> Result<(), ew::Failure>;
+    fn simple_ping(&self) -> Result<(), ew::Failure>;
+    fn complex_ping(&self) -> Result<(), ew::Failure>;
+    fn server_alive(&self) -> Result<(), ew::Failure>;
+    fn resolve_oxid2(&self) -> Result<(), ew::Failure>;
+    fn server_alive2(&self) -> Result<(), ew::Failure>;
+}
+
+/// `IRemUnknown` of the contract.
+#[allow(missing_docs)]
+pub trait IRemUnknown: Send + Sync {
+    fn rem_query_interface(&self) -> Result<(), ew::Failure>;
+    fn rem_add_ref(&self) -> Result<(), ew::Failure>;
+    fn rem_release(&self) -> Result<(), ew::Failure>;
+}
+
+/// `IRemUnknown2` of the contract.
+#[allow(missing_docs)]
+pub trait IRemUnknown2: Send + Sync {
+    fn rem_query_interface(&self) -> Result<(), ew::Failure>;
+    fn rem_add_ref(&self) -> Result<(), ew::Failure>;
+    fn rem_release(&self) -> Result<(), ew::Failure>;
+    fn rem_query_interface2(&self) -> Result<(), ew::Failure>;
+}
+
+/// `IRemoteActivation` of the contract.
+#[allow(missing_docs)]
+pub trait IRemoteActivation: Send + Sync {
+    fn remote_activation(&self) -> Result<(), ew::Failure>;
+}
+
+/// `IRemoteSCMActivator` of the contract.
+#[allow(missing_docs)]
+pub trait IRemoteSCMActivator: Send + Sync {
+    fn remote_get_class_object(&self) -> Result<(), ew::Failure>;
+    fn remote_create_instance(&self) -> Result<(), ew::Failure>;
+}
+
 ew::fields! { GUID { data1, data2, data3, data4 } }
 ew::guid! { GUID }
 
@@ -584,6 +625,42 @@ ew::blocking! {
     IProvideClassInfo2: describe::I_PROVIDE_CLASS_INFO2, describe::I_PROVIDE_CLASS_INFO2_OPERATIONS, 1;
     from IProvideClassInfo 0..1;
     0 get_guid(dw_guid_kind: u32) -> (GUID,);
+}
+
+ew::blocking! {
+    IObjectExporter: describe::I_OBJECT_EXPORTER, describe::I_OBJECT_EXPORTER_OPERATIONS, 0;
+    0 resolve_oxid();
+    1 simple_ping();
+    2 complex_ping();
+    3 server_alive();
+    4 resolve_oxid2();
+    5 server_alive2();
+}
+
+ew::blocking! {
+    IRemUnknown: describe::I_REM_UNKNOWN, describe::I_REM_UNKNOWN_OPERATIONS, 0;
+    0 rem_query_interface();
+    1 rem_add_ref();
+    2 rem_release();
+}
+
+ew::blocking! {
+    IRemUnknown2: describe::I_REM_UNKNOWN2, describe::I_REM_UNKNOWN2_OPERATIONS, 0;
+    0 rem_query_interface();
+    1 rem_add_ref();
+    2 rem_release();
+    3 rem_query_interface2();
+}
+
+ew::blocking! {
+    IRemoteActivation: describe::I_REMOTE_ACTIVATION, describe::I_REMOTE_ACTIVATION_OPERATIONS, 0;
+    0 remote_activation();
+}
+
+ew::blocking! {
+    IRemoteSCMActivator: describe::I_REMOTE_SCM_ACTIVATOR, describe::I_REMOTE_SCM_ACTIVATOR_OPERATIONS, 0;
+    0 remote_get_class_object();
+    1 remote_create_instance();
 }
 
 /// What all of this looks like, for codecs and tools.
@@ -1003,5 +1080,60 @@ pub mod describe {
     pub static I_PROVIDE_CLASS_INFO2: Interface = interface!(
         "IProvideClassInfo2", "a6bc3ac0-dbaa-11ce-9de3-00aa004bb851", [&I_PROVIDE_CLASS_INFO], 1,
         &I_PROVIDE_CLASS_INFO2_OPERATIONS,
+    );
+
+    pub static I_OBJECT_EXPORTER_OPERATIONS: [Operation; 6] = [
+        operation!("ResolveOxid", () -> Shape::Void),
+        operation!("SimplePing", () -> Shape::Void),
+        operation!("ComplexPing", () -> Shape::Void),
+        operation!("ServerAlive", () -> Shape::Void),
+        operation!("ResolveOxid2", () -> Shape::Void),
+        operation!("ServerAlive2", () -> Shape::Void),
+    ];
+
+    pub static I_OBJECT_EXPORTER: Interface = interface!(
+        "IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [&I_UNKNOWN], 0,
+        &I_OBJECT_EXPORTER_OPERATIONS,
+    );
+
+    pub static I_REM_UNKNOWN_OPERATIONS: [Operation; 3] = [
+        operation!("RemQueryInterface", () -> Shape::Void),
+        operation!("RemAddRef", () -> Shape::Void),
+        operation!("RemRelease", () -> Shape::Void),
+    ];
+
+    pub static I_REM_UNKNOWN: Interface = interface!(
+        "IRemUnknown", "00000131-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
+        &I_REM_UNKNOWN_OPERATIONS,
+    );
+
+    pub static I_REM_UNKNOWN2_OPERATIONS: [Operation; 4] = [
+        operation!("RemQueryInterface", () -> Shape::Void),
+        operation!("RemAddRef", () -> Shape::Void),
+        operation!("RemRelease", () -> Shape::Void),
+        operation!("RemQueryInterface2", () -> Shape::Void),
+    ];
+
+    pub static I_REM_UNKNOWN2: Interface = interface!(
+        "IRemUnknown2", "00000143-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
+        &I_REM_UNKNOWN2_OPERATIONS,
+    );
+
+    pub static I_REMOTE_ACTIVATION_OPERATIONS: [Operation; 1] =
+        [operation!("RemoteActivation", () -> Shape::Void)];
+
+    pub static I_REMOTE_ACTIVATION: Interface = interface!(
+        "IRemoteActivation", "4d9f4ab8-7d1c-11cf-861e-0020af6e7c57", [&I_UNKNOWN], 0,
+        &I_REMOTE_ACTIVATION_OPERATIONS,
+    );
+
+    pub static I_REMOTE_SCM_ACTIVATOR_OPERATIONS: [Operation; 2] = [
+        operation!("RemoteGetClassObject", () -> Shape::Void),
+        operation!("RemoteCreateInstance", () -> Shape::Void),
+    ];
+
+    pub static I_REMOTE_SCM_ACTIVATOR: Interface = interface!(
+        "IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
+        &I_REMOTE_SCM_ACTIVATOR_OPERATIONS,
     );
 }

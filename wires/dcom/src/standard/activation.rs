@@ -2,14 +2,13 @@
 //! HRESULTs included; IClassFactory's parameters are ordinary ones.
 
 use super::contracts::CLASS_FACTORY;
+pub use super::contracts::{REMOTE_ACTIVATION, REMOTE_SCM_ACTIVATOR};
 use super::guid::Guid;
 use super::serving::{Own, hand_out, principal, refused};
 use crate::VERSION;
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Correspondence, Exporter};
 use crate::stub::Get;
-use everywire_model::contract::{Interface, Operation};
-use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request, Servant};
 use std::sync::Arc;
@@ -17,21 +16,6 @@ use uuid::Uuid;
 
 /// IRemoteSCMActivator.
 pub const REMOTE_SCM_ACTIVATOR_ID: Uuid = crate::SCM_ACTIVATOR;
-
-static REMOTE_OPERATIONS: [Operation; 1] = [operation!("RemoteActivation", () -> Shape::Void)];
-
-static SCM_OPERATIONS: [Operation; 2] = [
-    operation!("RemoteGetClassObject", () -> Shape::Void),
-    operation!("RemoteCreateInstance", () -> Shape::Void),
-];
-
-/// IRemoteActivation; its parameters are whole stubs.
-pub static REMOTE_ACTIVATION: Interface =
-    interface!("IRemoteActivation", "4d9f4ab8-7d1c-11cf-861e-0020af6e7c57", [], 0, &REMOTE_OPERATIONS);
-
-/// IRemoteSCMActivator; its parameters are whole stubs.
-pub static REMOTE_SCM_ACTIVATOR: Interface =
-    interface!("IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [], 0, &SCM_OPERATIONS);
 
 /// The stub with which IRemoteActivation answers. The session has looked at the caller's version already.
 pub(super) fn answer_remote(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {

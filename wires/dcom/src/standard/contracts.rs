@@ -5,7 +5,6 @@
 //!
 //! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
 
-use super::guid::GUID;
 use everywire_model::contract::{Interface, Operation};
 use everywire_model::describe::{
     self, ANY_OBJECT, Shape, Struct, TextKind, interface, operation, pointer, record, sequence, structure,
@@ -19,29 +18,20 @@ mod generated {
 }
 
 pub use generated::describe::{
-    I_CLASS_FACTORY as CLASS_FACTORY, I_CONNECTION_POINT as CONNECTION_POINT,
+    GUID as GUID_STRUCT, I_CLASS_FACTORY as CLASS_FACTORY, I_CONNECTION_POINT as CONNECTION_POINT,
     I_CONNECTION_POINT_CONTAINER as CONNECTION_POINT_CONTAINER,
     I_ENUM_CONNECTION_POINTS as ENUM_CONNECTION_POINTS, I_ENUM_CONNECTIONS as ENUM_CONNECTIONS,
     I_ENUM_GUID as ENUM_GUID, I_ENUM_STRING as ENUM_STRING, I_ENUM_UNKNOWN as ENUM_UNKNOWN,
-    I_PROVIDE_CLASS_INFO as PROVIDE_CLASS_INFO, I_PROVIDE_CLASS_INFO2 as PROVIDE_CLASS_INFO2,
-    I_TYPE_INFO as TYPE_INFO, I_TYPE_LIB as TYPE_LIB, I_UNKNOWN as UNKNOWN,
+    I_OBJECT_EXPORTER as OBJECT_EXPORTER, I_PROVIDE_CLASS_INFO as PROVIDE_CLASS_INFO,
+    I_PROVIDE_CLASS_INFO2 as PROVIDE_CLASS_INFO2, I_REM_UNKNOWN as REM_UNKNOWN,
+    I_REM_UNKNOWN2 as REM_UNKNOWN2, I_REMOTE_ACTIVATION as REMOTE_ACTIVATION,
+    I_REMOTE_SCM_ACTIVATOR as REMOTE_SCM_ACTIVATOR, I_TYPE_INFO as TYPE_INFO, I_TYPE_LIB as TYPE_LIB,
+    I_UNKNOWN as UNKNOWN,
 };
 pub(crate) use generated::{
-    ELEMDESC, FUNCDESC, IProvideClassInfo, ITypeInfo, PARAMDESC, TLIBATTR, TYPEATTR, TYPEDESC,
+    ELEMDESC, FUNCDESC, GUID, IProvideClassInfo, ITypeInfo, PARAMDESC, TLIBATTR, TYPEATTR, TYPEDESC,
     TypedescTdUnion, VARDESC,
 };
-
-impl From<Uuid> for generated::GUID {
-    fn from(id: Uuid) -> Self {
-        Self::from_u128(id.as_u128())
-    }
-}
-
-impl From<generated::GUID> for Uuid {
-    fn from(id: generated::GUID) -> Self {
-        Self::from_fields(id.data1, id.data2, id.data3, &id.data4)
-    }
-}
 
 /// IConnectionPointContainer.
 pub const CONNECTION_POINT_CONTAINER_ID: Uuid = uuid!("b196b284-bab4-101a-b69c-00aa00341d07");
@@ -101,11 +91,11 @@ static DISPATCH_OPERATIONS: [Operation; 4] = [
     operation!("GetTypeInfoCount", (out "pctinfo": Shape::U32) -> Shape::Void),
     operation!("GetTypeInfo", (in "iTInfo": Shape::U32, in "lcid": Shape::U32, out "ppTInfo": ANY_OBJECT) -> Shape::Void),
     operation!("GetIDsOfNames", (
-        in "riid": GUID, in "rgszNames": sequence!(describe::WIDE_TEXT, None, Conformant), in "cNames": Shape::U32, in "lcid": Shape::U32,
+        in "riid": structure(&GUID_STRUCT), in "rgszNames": sequence!(describe::WIDE_TEXT, None, Conformant), in "cNames": Shape::U32, in "lcid": Shape::U32,
         out "rgDispId": sequence!(Shape::I32, None, Conformant), out "hresult": Shape::U32,
     ) -> Shape::Void),
     operation!("Invoke", (
-        in "dispIdMember": Shape::I32, in "riid": GUID, in "lcid": Shape::U32, in "dwFlags": Shape::U32,
+        in "dispIdMember": Shape::I32, in "riid": structure(&GUID_STRUCT), in "lcid": Shape::U32, in "dwFlags": Shape::U32,
         in "pDispParams": structure(&DISPPARAMS), out "pVarResult": Shape::Variant,
         out "pExcepInfo": structure(&EXCEPINFO), out "pArgErr": Shape::U32, in "cVarRef": Shape::U32,
         in "rgVarRefIdx": sequence!(Shape::U32, None, Conformant), inout "rgVarRef": sequence!(Shape::Variant, None, Conformant),

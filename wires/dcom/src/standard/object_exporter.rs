@@ -1,32 +1,18 @@
 //! IObjectExporter: OXID resolution and pings (MS-DCOM 3.1.2.5.1). It is called as the node's, without an object, and without
 //! ORPCTHIS; its servant reads and writes whole stubs.
 
+pub use super::contracts::OBJECT_EXPORTER;
 use super::serving::principal;
 use crate::bindings::{TOWER_LOCAL, TOWER_TCP};
 use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::OR_INVALID_OXID;
 use crate::resolver::{self, opnum};
 use crate::stub::Get;
-use everywire_model::contract::{Interface, Operation};
-use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request};
 
 /// A status for requested protocols of which this node serves none (MS-ERREF 2.2).
 const RPC_S_PROTSEQ_NOT_SUPPORTED: u32 = 0x6a7;
-
-static OPERATIONS: [Operation; 6] = [
-    operation!("ResolveOxid", () -> Shape::Void),
-    operation!("SimplePing", () -> Shape::Void),
-    operation!("ComplexPing", () -> Shape::Void),
-    operation!("ServerAlive", () -> Shape::Void),
-    operation!("ResolveOxid2", () -> Shape::Void),
-    operation!("ServerAlive2", () -> Shape::Void),
-];
-
-/// The interface; its parameters are whole stubs.
-pub static OBJECT_EXPORTER: Interface =
-    interface!("IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [], 0, &OPERATIONS);
 
 /// The stub of the answer. A status that is a failure is part of it; only a stub that cannot be read is an
 /// `Err`, and becomes a fault.

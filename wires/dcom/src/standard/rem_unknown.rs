@@ -1,41 +1,19 @@
 //! IRemUnknown and IRemUnknown2: interfaces of exported objects, and their reference counts (MS-DCOM 3.1.1.5.6, 3.1.1.5.7). The
 //! servants read and write whole stubs, HRESULTs included.
 
+pub use super::contracts::{REM_UNKNOWN, REM_UNKNOWN2};
 use super::serving::principal;
 use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
 use crate::remunknown::{self, Query};
 use crate::stub::Get;
-use everywire_model::contract::{Interface, Operation};
-use everywire_model::describe::{interface, operation};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request};
 use uuid::Uuid;
 
 /// IRemUnknown.
 pub const REM_UNKNOWN_ID: Uuid = crate::REM_UNKNOWN;
-
-static OPERATIONS: [Operation; 3] = [
-    operation!("RemQueryInterface", () -> Shape::Void),
-    operation!("RemAddRef", () -> Shape::Void),
-    operation!("RemRelease", () -> Shape::Void),
-];
-
-static OPERATIONS2: [Operation; 4] = [
-    operation!("RemQueryInterface", () -> Shape::Void),
-    operation!("RemAddRef", () -> Shape::Void),
-    operation!("RemRelease", () -> Shape::Void),
-    operation!("RemQueryInterface2", () -> Shape::Void),
-];
-
-/// IRemUnknown; its parameters are whole stubs.
-pub static REM_UNKNOWN: Interface =
-    interface!("IRemUnknown", "00000131-0000-0000-c000-000000000046", [], 0, &OPERATIONS);
-
-/// IRemUnknown2; its parameters are whole stubs.
-pub static REM_UNKNOWN2: Interface =
-    interface!("IRemUnknown2", "00000143-0000-0000-c000-000000000046", [], 0, &OPERATIONS2);
 
 /// The stub of the answer, by the number of the operation: the first three are the same in both interfaces.
 pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, Failure> {
