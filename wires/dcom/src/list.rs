@@ -15,7 +15,7 @@ use crate::exporter::raw::done;
 use crate::resolver::{opnum, parse_server_alive2_reply};
 use crate::security::Security;
 use crate::standard::guid::Guid;
-use crate::standard::mapper::{Handle, LOOKUP, MAPPER};
+use crate::standard::mapper::{Handle, LOOKUP, MAPPER, Octets};
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::stub::Get;
 use crate::tower::Tower;
@@ -88,7 +88,7 @@ struct Known {
 }
 
 /// `ept_entry_t`.
-type Entry = (Guid, Option<(u32, Vec<u8>)>, Vec<u8>);
+type Entry = (Guid, Octets, Vec<u8>);
 /// What `ept_lookup` answers: the handle of the next page, a count, the entries, a status.
 type Answered = (Handle, u32, u32, Vec<Entry>, u32);
 

@@ -22,21 +22,24 @@ use crate::bindings::RESOLVER_PORT;
 use crate::exporter::{Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
+use crate::ndr;
 use crate::orpc::OrpcThat;
 use crate::pdu::Syntax;
 use crate::remunknown::{self, PUBLIC_REFS, Query, Refs};
 use crate::resolver;
-use crate::session::values::empty_body;
-use crate::standard::mapper::NOT_REGISTERED;
-use crate::stub::{Get, Put};
+use crate::session::values::{self, empty_body};
+use crate::standard::guid::Guid;
+use crate::standard::mapper::{Handle, MAP, NOT_REGISTERED, Octets};
+use crate::stub::Get;
 use crate::tower::Tower;
-use crate::violations::Violation;
 use crate::{
     ENDPOINT_MAPPER, IUNKNOWN, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR,
     VERSION, is_orpc,
 };
 use bytes::Bytes;
-use everywire_model::{Body, Endpoint, Expects, Failure, Initiator, Kind, Outcome, Profile, Reference};
+use everywire_model::{
+    Body, Endpoint, Expects, Failure, Initiator, Kind, MarshalList, Outcome, Profile, Reference, Sink,
+};
 use std::net::Ipv4Addr;
 use uuid::Uuid;
 
@@ -122,8 +125,8 @@ impl Connecting {
             }
             Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
             Errand::Map { syntax, .. } => {
-                let stub = map_request(syntax);
-                Question { iid: ENDPOINT_MAPPER, opnum: MAP, object: None, minor, stub }
+                let stub = map_request(syntax)?;
+                Question { iid: ENDPOINT_MAPPER, opnum: MAP_NUMBER, object: None, minor, stub }
             }
             Errand::Alive => {
                 let opnum = resolver::opnum::SERVER_ALIVE;
@@ -191,7 +194,10 @@ impl Connecting {
             Errand::Resolve { proxy, profile } => {
                 self.resolved(stub, little, proxy, profile).map(Outcome::Moved)
             }
-            Errand::Map { syntax, profile } => moved(stub, little, syntax, profile).map(Outcome::Moved),
+            Errand::Map { syntax, profile } => {
+                let answer = ndr::body(stub.clone(), 0, little, self.channel.limits.budget);
+                moved(&answer, syntax, profile).map(Outcome::Moved)
+            }
             Errand::Query { proxy, iid } => {
                 let way = found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid));
                 way.map(|way| way.map_or_else(|| self.nothing(), Outcome::Moved))
@@ -331,7 +337,7 @@ fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Fai
 }
 
 /// The number of ept_map.
-const MAP: u16 = 3;
+const MAP_NUMBER: u16 = 3;
 
 /// The most towers that are asked for.
 /// One host has few ports for one interface; the first that is not the mapper's own is taken.
@@ -343,59 +349,31 @@ pub(super) fn may_be_elsewhere(profile: &Profile) -> bool {
     matches!(profile.endpoints.first(), Some(Endpoint::Tcp { port, .. }) if *port == RESOLVER_PORT)
 }
 
-/// The stub of ept_map: towers of an interface over TCP.
-fn map_request(syntax: &Syntax) -> Vec<u8> {
+/// The stub of ept_map: towers of an interface over TCP, from the beginning (a null handle), for no object.
+fn map_request(syntax: &Syntax) -> Result<Vec<u8>, Failure> {
     let interface = (syntax.id, syntax.major, syntax.minor);
     let tower = Tower::tcp(interface, RESOLVER_PORT, Ipv4Addr::UNSPECIFIED).write();
-    let mut put = Put::default();
-    // No object.
-    put.pointer(false);
-    put.pointer(true);
-    put.count(tower.len());
-    put.count(tower.len());
-    put.bytes.extend_from_slice(&tower);
-    // A null context handle: from the beginning.
-    put.align(4);
-    put.bytes.extend_from_slice(&[0; 20]);
-    put.u32(TOWERS);
-    put.bytes
+    let asked = (None::<Guid>, Some((tower.len() as u32, tower)), Handle::default(), TOWERS);
+    let mut stub = Vec::new();
+    values::put(&mut stub, 0, &|sink: &mut dyn Sink| asked.marshal_list(&MAP.arguments, sink), None)?;
+    Ok(stub)
 }
 
 /// Where to, as the answer says: another port of the same host.
 ///
 /// # Errors
 /// The answer is malformed, or the interface is not served by TCP.
-fn moved(stub: &Bytes, little: bool, syntax: &Syntax, way: &Profile) -> Result<Reference, Failure> {
-    let ports = ports(Get::new(stub, little)).map_err(|violation| violation.at(0))?;
-    let port =
-        ports.map_err(|status| not_served(syntax, status))?.into_iter().find(|port| *port != RESOLVER_PORT);
+fn moved(answer: &Body, syntax: &Syntax, way: &Profile) -> Result<Reference, Failure> {
+    let (_, _, _, towers, status) = answer.decode::<(Handle, u32, u32, Vec<Octets>, u32)>(&MAP.results)?;
+    // One that is not understood is of another protocol.
+    let ports = towers.into_iter().flatten().filter_map(|(_, octets)| Tower::parse(&octets).ok()?.port());
+    let port = ports.into_iter().find(|port| status == 0 && *port != RESOLVER_PORT);
     let (Some(port), Some(Endpoint::Tcp { host, .. })) = (port, way.endpoints.first()) else {
-        return Err(not_served(syntax, NOT_REGISTERED));
+        return Err(not_served(syntax, if status == 0 { NOT_REGISTERED } else { status }));
     };
     let endpoints = vec![Endpoint::Tcp { host: host.clone(), port }];
     let profile = Profile { endpoints, ..way.clone() };
     Ok(Reference { type_id: syntax.id.to_string(), profiles: vec![profile], foreign: Vec::new() })
-}
-
-/// The ports in the answer, or its status.
-fn ports(mut get: Get<'_>) -> Result<Result<Vec<u16>, u32>, Violation> {
-    get.take(20)?;
-    let count = get.u32()? as usize;
-    let most = get.u32()? as usize;
-    let (offset, actual) = (get.u32()?, get.u32()? as usize);
-    if offset != 0 || actual > most || actual != count {
-        return Err(Violation::BadVariance);
-    }
-    let there = get.items(actual, 4, Get::pointer)?;
-    let mut ports = Vec::new();
-    for _ in there.into_iter().filter(|there| *there) {
-        let len = get.conformance(1, None)?;
-        get.u32()?;
-        // One that is not understood is of another protocol.
-        ports.extend(Tower::parse(get.take(len)?).ok().and_then(|tower| tower.port()));
-    }
-    let status = get.u32()?;
-    Ok(if status == 0 { Ok(ports) } else { Err(status) })
 }
 
 #[cold]

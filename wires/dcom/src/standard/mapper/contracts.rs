@@ -70,6 +70,9 @@ static MAPPER_OPERATIONS: [Operation; 7] = [
 /// `ept_lookup`.
 pub(crate) static LOOKUP: &Operation = &MAPPER_OPERATIONS[2];
 
+/// `ept_map`.
+pub(crate) static MAP: &Operation = &MAPPER_OPERATIONS[3];
+
 /// The management interface.
 pub(crate) static MANAGEMENT: Interface = of_kind(
     interface!("mgmt", "afa8bd80-7d8a-11c9-bef4-08002b102989", [], 0, &MANAGEMENT_OPERATIONS),

@@ -23,7 +23,7 @@ const INVALID_ENTRY: u32 = 0x16c9_a0d0;
 const PAGE: u32 = 500;
 
 /// A tower as the operations carry it, behind a pointer.
-type Octets = Option<(u32, Vec<u8>)>;
+pub(crate) type Octets = Option<(u32, Vec<u8>)>;
 /// The identity of an interface, behind a pointer.
 type Identity = Option<(Guid, u16, u16)>;
 

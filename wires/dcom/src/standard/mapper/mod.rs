@@ -7,8 +7,8 @@ mod management;
 mod traffic;
 
 pub(super) use contracts::MANAGEMENT;
-pub(crate) use contracts::{Handle, LOOKUP, MAPPER};
-pub(crate) use lookup::NOT_REGISTERED;
+pub(crate) use contracts::{Handle, LOOKUP, MAP, MAPPER};
 pub(super) use lookup::answer_mapper;
+pub(crate) use lookup::{NOT_REGISTERED, Octets};
 pub(super) use management::answer_management;
 pub use traffic::Traffic;
