@@ -209,13 +209,18 @@ impl<'a> Reading<'a> {
     /// A response (C706 12.6.4.10). Nothing in it says which operation it answers, so only what is recognized
     /// by its form is explained: an ORPCTHAT, and the result of an activation.
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.field("allocation hint", Get::u32, u32::to_string)?;
-        self.interface()?;
-        self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
-        if self.stub_is_plain(hidden, header) {
+        if self.answer_is_plain(hidden, header)? {
             stub::results(self);
         }
         Ok(())
+    }
+
+    /// What results and faults begin with; whether their stub can be explained.
+    fn answer_is_plain(&mut self, hidden: bool, header: &Header) -> Result<bool, Violation> {
+        self.field("allocation hint", Get::u32, u32::to_string)?;
+        self.interface()?;
+        self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
+        Ok(self.stub_is_plain(hidden, header))
     }
 
     /// Whether the stub can be explained; if not, it is noted as it is.
@@ -232,10 +237,7 @@ impl<'a> Reading<'a> {
 
     /// A fault (C706 12.6.4.7): its stub is a status, which is encrypted as results would be.
     fn fault(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
-        self.field("allocation hint", Get::u32, u32::to_string)?;
-        self.interface()?;
-        self.field("cancel count", |get| Ok((get.u8()?, get.u8()?)), |(count, _)| count.to_string())?;
-        if !self.stub_is_plain(hidden, header) {
+        if !self.answer_is_plain(hidden, header)? {
             return Ok(());
         }
         let words = |status: &u32| format!("{status:#010x}, {}", hresult::describe(*status));

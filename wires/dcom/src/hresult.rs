@@ -191,6 +191,14 @@ fn of_kind(kind: Kind) -> (u32, u32) {
     }
 }
 
+/// The HRESULT of a COMVERSION that is not spoken here, if so: it has to have the same major version, and no greater minor one (MS-DCOM
+/// 2.2.11).
+#[inline]
+pub(crate) fn check_version((major, minor): (u16, u16)) -> Result<(), u32> {
+    let (ours, newest) = crate::VERSION;
+    if major == ours.into() && minor <= newest.into() { Ok(()) } else { Err(RPC_E_VERSION_MISMATCH) }
+}
+
 /// Whether an HRESULT tells of a failure.
 pub fn is_failure(hresult: u32) -> bool {
     hresult & 0x8000_0000 != 0

@@ -6,12 +6,12 @@
 
 use super::Exporter;
 use crate::activation::{Activated, Activation};
-use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, RPC_E_VERSION_MISMATCH, S_OK};
+use crate::hresult::{self, E_INVALIDARG, E_NOINTERFACE, REGDB_E_CLASSNOTREG, S_OK};
+use crate::iid_of;
 use crate::limits::INTERFACES_ASKED;
 use crate::lock::lock;
 use crate::remunknown::PUBLIC_REFS;
 use crate::standard::activation::class_factory;
-use crate::{VERSION, iid_of};
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::{Interface, InterfaceKind, Reference};
@@ -61,10 +61,7 @@ impl Exporter {
     /// The HRESULT of an activation that yields nothing is the error; `Activated::interfaces` has one of its
     /// own for each interface.
     fn try_activate(&self, asked: &Activation, principal: &str) -> Result<Activated, u32> {
-        let (major, minor) = asked.version;
-        if major != u16::from(VERSION.0) || minor > u16::from(VERSION.1) {
-            return Err(RPC_E_VERSION_MISMATCH);
-        }
+        hresult::check_version(asked.version)?;
         if asked.iids.is_empty() || asked.iids.len() > INTERFACES_ASKED {
             return Err(E_INVALIDARG);
         }

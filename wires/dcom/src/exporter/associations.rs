@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 /// The groups.
 #[derive(Default)]
-pub(super) struct Associations {
+pub struct Associations {
     groups: Mutex<HashMap<u32, Group>>,
 }
 
@@ -33,7 +33,7 @@ struct Group {
 impl Associations {
     /// Joins a connection to the group asked for, or to a new one if that is 0.
     /// `None`: no such group, another's, or too many.
-    pub(super) fn join(&self, asked: u32, principal: &str) -> Option<u32> {
+    pub fn join(&self, asked: u32, principal: &str) -> Option<u32> {
         let mut groups = lock(&self.groups);
         if asked != 0 {
             let group = groups.get_mut(&asked).filter(|group| &*group.owner == principal)?;
@@ -45,7 +45,7 @@ impl Associations {
     }
 
     /// Joins a connection whose caller will prove who it is to the group asked for, or to a new one if that is 0.
-    pub(super) fn enter(&self, asked: u32) -> Option<u32> {
+    pub fn enter(&self, asked: u32) -> Option<u32> {
         let mut groups = lock(&self.groups);
         if asked == 0 {
             return make(&mut groups, Group { owner: "".into(), anonymous: false, connections: 1 });
@@ -58,7 +58,7 @@ impl Associations {
 
     /// A connection's caller proved who it is: whether the group is of the same one. A group that belonged to nobody becomes
     /// the caller's, who may have entered it by several connections by now.
-    pub(super) fn own(&self, id: u32, principal: &str) -> bool {
+    pub fn own(&self, id: u32, principal: &str) -> bool {
         let mut groups = lock(&self.groups);
         let Some(group) = groups.get_mut(&id) else { return false };
         if group.owner.is_empty() && (!group.anonymous || group.connections == 1) {
@@ -68,7 +68,7 @@ impl Associations {
     }
 
     /// A connection ended; with the last one, the group does.
-    pub(super) fn leave(&self, id: u32) {
+    pub fn leave(&self, id: u32) {
         let mut groups = lock(&self.groups);
         if let Some(group) = groups.get_mut(&id) {
             group.connections = group.connections.saturating_sub(1);

@@ -31,6 +31,7 @@ mod tables;
 mod wire_state;
 
 pub use crate::tags::{TAG_OXID, TAG_RESOLVER};
+pub use associations::Associations;
 pub use correspondence::Correspondence;
 pub(crate) use exports::SEPARATOR;
 pub use exports::Served;

@@ -170,42 +170,16 @@ impl Exporter {
         self.exports.served(ipid)
     }
 
-    /// Joins a connection to an association group: a new one if 0 is asked. `None`: no such group of this principal.
-    pub fn join_association(&self, asked: u32, principal: &str) -> Option<u32> {
-        self.associations.join(asked, principal)
-    }
-
-    /// Joins a connection whose caller will prove who it is to an association group: a new one if 0 is asked. `None`: no
-    /// such group.
-    pub fn enter_association(&self, asked: u32) -> Option<u32> {
-        self.associations.enter(asked)
-    }
-
-    /// Whether an association group is of this principal, who proved who it is on one of its connections; it becomes that
-    /// if it is this connection's alone and was nobody's.
-    pub fn own_association(&self, group: u32, principal: &str) -> bool {
-        self.associations.own(group, principal)
-    }
-
-    /// A connection of a group ended.
-    pub fn leave_association(&self, group: u32) {
-        self.associations.leave(group);
+    /// Which connections belong together.
+    pub fn associations(&self) -> &Associations {
+        &self.associations
     }
 
     /// How many entries the tables have.
     pub fn counts(&self) -> Counts {
         let (objects, ipids) = self.exports.counts();
         let (proxies, oxids, releases) = self.imports.counts();
-        let (sets, pinged) = (self.sets.len(), self.pinger.len());
-        Counts {
-            objects,
-            ipids,
-            sets,
-            proxies,
-            oxids,
-            releases,
-            pinged,
-            associations: self.associations.len(),
-        }
+        let (sets, pinged, associations) = (self.sets.len(), self.pinger.len(), self.associations.len());
+        Counts { objects, ipids, sets, proxies, oxids, releases, pinged, associations }
     }
 }

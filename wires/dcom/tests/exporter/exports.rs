@@ -149,13 +149,13 @@ fn results_are_known_for_blank_answers() {
 #[test]
 fn association_groups_belong_to_who_began_them() {
     let node = node();
-    let group = node.exporter.join_association(0, "a").unwrap();
-    assert_eq!(node.exporter.join_association(group, "a"), Some(group));
-    assert_eq!(node.exporter.join_association(group, "b"), None);
-    assert_eq!(node.exporter.join_association(group ^ 1, "a"), None);
-    node.exporter.leave_association(group);
+    let group = node.exporter.associations().join(0, "a").unwrap();
+    assert_eq!(node.exporter.associations().join(group, "a"), Some(group));
+    assert_eq!(node.exporter.associations().join(group, "b"), None);
+    assert_eq!(node.exporter.associations().join(group ^ 1, "a"), None);
+    node.exporter.associations().leave(group);
     assert_eq!(node.exporter.counts().associations, 1);
-    node.exporter.leave_association(group);
+    node.exporter.associations().leave(group);
     assert_eq!(node.exporter.counts().associations, 0);
 }
 

@@ -126,8 +126,8 @@ impl Accepting {
     fn join(&mut self, asked: u32, proves: bool) -> Result<u32, Breach> {
         self.leave();
         let joined = match &self.exporter {
-            Some(exporter) if proves => exporter.enter_association(asked),
-            Some(exporter) => exporter.join_association(asked, ""),
+            Some(exporter) if proves => exporter.associations().enter(asked),
+            Some(exporter) => exporter.associations().join(asked, ""),
             // Without a node there are no other connections.
             None => (asked == 0).then_some(1),
         };
@@ -321,7 +321,7 @@ impl Accepting {
         else {
             return true;
         };
-        exporter.own_association(group, &self.account(&established.principal))
+        exporter.associations().own(group, &self.account(&established.principal))
     }
 
     /// Who somebody is that proved it, whichever of the account's names was used.

@@ -205,7 +205,7 @@ impl Accepting {
     fn leave(&mut self) {
         self.tell_counts();
         if let (Some(group), Some(exporter)) = (self.group.take(), &self.exporter) {
-            exporter.leave_association(group);
+            exporter.associations().leave(group);
         }
     }
 }

@@ -5,7 +5,6 @@
 //! node's own.
 
 use super::answers::{heading, unsupported};
-use super::requests::check_version;
 use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
@@ -67,8 +66,7 @@ impl Accepting {
     /// The key of the object here that stands for a class elsewhere. A version or a number of interfaces that
     /// the activator would refuse is left to it to refuse.
     fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
-        let (major, minor) = activation.version;
-        let usable = check_version(major, minor).is_ok();
+        let usable = hresult::check_version(activation.version).is_ok();
         let some = (1..=crate::limits::INTERFACES_ASKED).contains(&activation.iids.len());
         let key = self.exporter.as_ref()?.passing_class(activation.clsid).filter(|_| usable && some)?;
         Some((key, Box::new(Asked::Object { activation, old })))

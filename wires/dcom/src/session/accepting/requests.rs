@@ -25,7 +25,7 @@ use crate::session::assembly::Fragment;
 use crate::session::channel::State;
 use crate::session::{values, verification};
 use crate::standard::tells_hresult;
-use crate::{ENDPOINT_MAPPER, IDISPATCH, MANAGEMENT, OBJECT_EXPORTER, VERSION, dispatches, hresult, iid_of};
+use crate::{ENDPOINT_MAPPER, IDISPATCH, MANAGEMENT, OBJECT_EXPORTER, dispatches, hresult, iid_of};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{CallId, Event, Expects, Incoming, Interface};
 use std::time::Instant;
@@ -406,19 +406,10 @@ fn implicit_arguments(stub: &Bytes, little: bool) -> Result<usize, u32> {
         && let Some(&[major, 0, minor, 0, ..]) = stub.first_chunk::<{ OrpcThis::LEN }>()
         && stub.get(OrpcThis::LEN - 4..OrpcThis::LEN) == Some(&[0; 4])
     {
-        return check_version(major.into(), minor.into()).map(|()| OrpcThis::LEN);
+        return hresult::check_version((major.into(), minor.into())).map(|()| OrpcThis::LEN);
     }
     let (this, taken) = OrpcThis::parse(stub, little).map_err(|_| hresult::RPC_E_INVALID_HEADER)?;
-    check_version(this.version.0, this.version.1).map(|()| taken)
-}
-
-/// MS-DCOM 2.2.11: the same major version, and a minor one that is not greater than this side's.
-pub(super) fn check_version(major: u16, minor: u16) -> Result<(), u32> {
-    if major == u16::from(VERSION.0) && minor <= u16::from(VERSION.1) {
-        Ok(())
-    } else {
-        Err(hresult::RPC_E_VERSION_MISMATCH)
-    }
+    hresult::check_version(this.version).map(|()| taken)
 }
 
 /// The number of an operation, as [`Incoming`] holds it.

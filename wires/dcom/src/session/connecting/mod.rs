@@ -39,7 +39,6 @@ use everywire_model::{
     Outcome, Peer, Profile, SendBuffer, Session, Violation,
 };
 use state::Purpose;
-use std::collections::VecDeque;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -59,21 +58,12 @@ impl Connecting {
             peer: config.peer.clone(),
             exporter,
             talk,
-            authentication: None,
-            ready: false,
-            contexts: Vec::new(),
-            next_context: 0,
-            waiting: VecDeque::new(),
             next_call: 1,
             next_serial: 1,
-            jobs: VecDeque::new(),
             orpc_minor: if only.is_some() { MINOR } else { crate::VERSION.1.into() },
             only,
-            unconfirmed: false,
-            doubted: VecDeque::new(),
-            proven: false,
             causality: Uuid::new_v4().as_u128(),
-            known: None,
+            ..Self::default()
         };
         if this.unusable.is_none() {
             this.send_bind(&config.profile);
