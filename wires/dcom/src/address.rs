@@ -244,17 +244,13 @@ fn parse_moniker(text: &str) -> Result<Reference, Failure> {
     let objref = ObjRef::from_moniker(text)
         .map_err(|violation| wrong(format!("the text of the OBJREF cannot be read: {violation}")))?;
     let (objref, security) = marked(objref, options)?;
-    let (iid, ipid, endpoints) = match &objref {
-        ObjRef::Standard { iid, std, resolver, .. }
-        | ObjRef::Handler { iid, std, resolver, .. }
-        | ObjRef::Extended { iid, std, resolver, .. } => (iid, std.ipid, resolver.endpoints(RESOLVER_PORT)),
-        ObjRef::Custom { .. } => {
-            return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
-        }
+    let Some((std, resolver)) = objref.standard() else {
+        return Err(wrong("the OBJREF is of the custom form, which only its own class can read"));
     };
+    let (iid, ipid, endpoints) = (objref.iid(), std.ipid, resolver.endpoints(RESOLVER_PORT));
     let security = or_ambient(security)?;
     let mut components = vec![(TAG_OBJREF, objref.write())];
-    components.extend(security.dialect.components(*iid));
+    components.extend(security.dialect.components(iid));
     // The key is as that of a reference which came over a connection.
     let profile = way(endpoints, security, Bytes::copy_from_slice(&ipid.to_bytes_le()), components);
     Ok(Reference { type_id: iid.to_string(), profiles: vec![profile], foreign: Vec::new() })

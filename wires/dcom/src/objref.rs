@@ -90,16 +90,20 @@ pub enum ObjRef {
         /// The exporter's resolver.
         resolver: DualStringArray,
     },
-    /// OBJREF_HANDLER: the client shall put a handler in front of it.
-    Handler {
+    /// OBJREF_HANDLER, whose client shall put a handler in front of it, or OBJREF_EXTENDED, with the exporter's context: neither is used here.
+    Further {
         /// The interface.
         iid: Uuid,
         /// OXID, OID and IPID of the object, and how many references come with it.
         std: StdObjRef,
-        /// The handler's class.
-        clsid: Uuid,
         /// The exporter's resolver.
         resolver: DualStringArray,
+        /// Which of the two it is.
+        form: u32,
+        /// What stands before the bindings, as it came: the handler's class, or a signature.
+        before: Bytes,
+        /// What stands behind them: nothing, or the number of DATAELEMENTs, the signature again, and the DATAELEMENTs.
+        behind: Bytes,
     },
     /// OBJREF_CUSTOM: marshalled by the object itself.
     Custom {
@@ -113,19 +117,6 @@ pub enum ObjRef {
         reserved: u32,
         /// What the object wrote.
         data: Bytes,
-    },
-    /// OBJREF_EXTENDED: a standard one with the exporter's context.
-    Extended {
-        /// The interface.
-        iid: Uuid,
-        /// OXID, OID and IPID of the object, and how many references come with it.
-        std: StdObjRef,
-        /// The exporter's resolver.
-        resolver: DualStringArray,
-        /// Number of DATAELEMENTs.
-        count: u32,
-        /// The DATAELEMENTs as they came.
-        elements: Bytes,
     },
 }
 
@@ -142,11 +133,7 @@ impl ObjRef {
             STANDARD => {
                 Self::Standard { iid, std: StdObjRef::get(&mut stub)?, resolver: bindings(&mut stub, raw)? }
             }
-            HANDLER => {
-                let std = StdObjRef::get(&mut stub)?;
-                let clsid = stub.uuid()?;
-                Self::Handler { iid, std, clsid, resolver: bindings(&mut stub, raw)? }
-            }
+            HANDLER | EXTENDED => Self::further(iid, flags, &mut stub, raw)?,
             CUSTOM => {
                 let clsid = stub.uuid()?;
                 let extension = stub.u32()?;
@@ -155,38 +142,37 @@ impl ObjRef {
                 stub.take(data.len())?;
                 Self::Custom { iid, clsid, extension, reserved, data }
             }
-            EXTENDED => Self::extended(iid, &mut stub, raw)?,
             _ => return Err(Violation::BadObjref),
         };
         Ok((found, stub.position()))
     }
 
-    /// OBJREF_EXTENDED (2.2.18.7). Its signature stands twice, before the bindings and behind the count. The
-    /// elements are not understood here: they are measured, and passed on as they came.
-    fn extended(iid: Uuid, stub: &mut Get<'_>, raw: &Bytes) -> Result<Self, Violation> {
+    /// OBJREF_HANDLER (2.2.18.5) or OBJREF_EXTENDED (2.2.18.7). The signature of the latter stands twice, before the bindings and
+    /// behind the count. The elements are not understood here: they are measured, and passed on as they came.
+    fn further(iid: Uuid, form: u32, stub: &mut Get<'_>, raw: &Bytes) -> Result<Self, Violation> {
         let std = StdObjRef::get(stub)?;
-        // Fields behind the bindings, whose length may be odd in words, follow without padding.
-        let signature = |stub: &mut Get<'_>| match packed(stub)? {
-            EXTENDED_SIGNATURE => Ok(()),
-            _ => Err(Violation::BadObjref),
-        };
-        signature(stub)?;
+        let before = Bytes::copy_from_slice(stub.take(if form == HANDLER { 16 } else { 4 })?);
         let resolver = bindings(stub, raw)?;
-        let count = packed(stub)?;
-        signature(stub)?;
-        if count > MAX_ELEMENTS {
-            return Err(Violation::BoundExceeded);
-        }
         let from = stub.position();
-        for _ in 0..count {
-            // A DATAELEMENT: its GUID and its size; then the size rounded up to 8, which is what it takes
-            // (2.2.18.8).
-            stub.take(20)?;
-            let rounded = packed(stub)?;
-            stub.take(usize::try_from(rounded).map_err(|_| Violation::Truncated)?)?;
+        if form == EXTENDED {
+            // Fields behind the bindings, whose length may be odd in words, follow without padding.
+            let count = packed(stub)?;
+            if *before != EXTENDED_SIGNATURE.to_le_bytes() || packed(stub)? != EXTENDED_SIGNATURE {
+                return Err(Violation::BadObjref);
+            }
+            if count > MAX_ELEMENTS {
+                return Err(Violation::BoundExceeded);
+            }
+            for _ in 0..count {
+                // A DATAELEMENT: its GUID and its size; then the size rounded up to 8, which is what it takes
+                // (2.2.18.8).
+                stub.take(20)?;
+                let rounded = packed(stub)?;
+                stub.take(usize::try_from(rounded).map_err(|_| Violation::Truncated)?)?;
+            }
         }
-        let elements = raw.slice(from..stub.position());
-        Ok(Self::Extended { iid, std, resolver, count, elements })
+        let behind = raw.slice(from..stub.position());
+        Ok(Self::Further { iid, std, resolver, form, before, behind })
     }
 
     /// Its bytes.
@@ -195,9 +181,8 @@ impl ObjRef {
         out.u32(SIGNATURE);
         out.u32(match self {
             Self::Standard { .. } => STANDARD,
-            Self::Handler { .. } => HANDLER,
+            Self::Further { form, .. } => *form,
             Self::Custom { .. } => CUSTOM,
-            Self::Extended { .. } => EXTENDED,
         });
         out.uuid(self.iid());
         match self {
@@ -205,24 +190,17 @@ impl ObjRef {
                 std.put(&mut out);
                 resolver.write(&mut out.bytes);
             }
-            Self::Handler { std, clsid, resolver, .. } => {
+            Self::Further { std, resolver, before, behind, .. } => {
                 std.put(&mut out);
-                out.uuid(*clsid);
+                out.bytes.extend_from_slice(before);
                 resolver.write(&mut out.bytes);
+                out.bytes.extend_from_slice(behind);
             }
             Self::Custom { clsid, extension, reserved, data, .. } => {
                 out.uuid(*clsid);
                 out.u32(*extension);
                 out.u32(*reserved);
                 out.bytes.extend_from_slice(data);
-            }
-            Self::Extended { std, resolver, count, elements, .. } => {
-                std.put(&mut out);
-                out.u32(EXTENDED_SIGNATURE);
-                resolver.write(&mut out.bytes);
-                out.bytes.extend_from_slice(&count.to_le_bytes());
-                out.bytes.extend_from_slice(&EXTENDED_SIGNATURE.to_le_bytes());
-                out.bytes.extend_from_slice(elements);
             }
         }
         out.bytes.into()
@@ -231,19 +209,16 @@ impl ObjRef {
     /// The interface.
     pub fn iid(&self) -> Uuid {
         match self {
-            Self::Standard { iid, .. }
-            | Self::Handler { iid, .. }
-            | Self::Custom { iid, .. }
-            | Self::Extended { iid, .. } => *iid,
+            Self::Standard { iid, .. } | Self::Further { iid, .. } | Self::Custom { iid, .. } => *iid,
         }
     }
 
     /// What names the object and who resolves it; nothing if it is marshalled by itself.
     pub fn standard(&self) -> Option<(&StdObjRef, &DualStringArray)> {
         match self {
-            Self::Standard { std, resolver, .. }
-            | Self::Handler { std, resolver, .. }
-            | Self::Extended { std, resolver, .. } => Some((std, resolver)),
+            Self::Standard { std, resolver, .. } | Self::Further { std, resolver, .. } => {
+                Some((std, resolver))
+            }
             Self::Custom { .. } => None,
         }
     }
@@ -270,9 +245,7 @@ impl ObjRef {
     /// The exporter's resolver; none of what is marshalled by itself.
     fn resolver(&mut self) -> Option<&mut DualStringArray> {
         match self {
-            Self::Standard { resolver, .. }
-            | Self::Handler { resolver, .. }
-            | Self::Extended { resolver, .. } => Some(resolver),
+            Self::Standard { resolver, .. } | Self::Further { resolver, .. } => Some(resolver),
             Self::Custom { .. } => None,
         }
     }
@@ -320,15 +293,18 @@ mod tests {
             strings: vec![StringBinding { tower: 7, address: "127.0.0.1[13500]".into() }],
             security: vec![SecurityBinding { service: 10, principal: String::new() }],
         };
-        let mut elements = vec![1; 20];
-        elements.extend([8, 0, 0, 0]);
-        elements.extend([2; 8]);
         let data = Bytes::from_static(b"by value");
+        let signature = EXTENDED_SIGNATURE.to_le_bytes();
+        let elements = [&[1, 0, 0, 0], &signature[..], &[1; 20], &[8, 0, 0, 0], &[2; 8]].concat();
+        let further = |form, before: &[u8], behind: Vec<u8>| {
+            let (before, behind) = (Bytes::copy_from_slice(before), behind.into());
+            ObjRef::Further { iid, std, resolver: resolver.clone(), form, before, behind }
+        };
         vec![
             ObjRef::Standard { iid, std, resolver: resolver.clone() },
-            ObjRef::Handler { iid, std, clsid, resolver: resolver.clone() },
+            further(HANDLER, &clsid.to_bytes_le(), Vec::new()),
             ObjRef::Custom { iid, clsid, extension: 0, reserved: 16, data },
-            ObjRef::Extended { iid, std, resolver, count: 1, elements: elements.into() },
+            further(EXTENDED, &signature, elements),
         ]
     }
 
