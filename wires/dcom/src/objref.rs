@@ -175,6 +175,12 @@ impl ObjRef {
         Ok(Self::Further { iid, std, resolver, form, before, behind })
     }
 
+    /// One that an object writes itself, for what this class reads. The word that means nothing counts `more` than the data.
+    pub(crate) fn custom(iid: Uuid, clsid: Uuid, data: Vec<u8>, more: usize) -> Self {
+        let reserved = u32::try_from(data.len() + more).unwrap_or_default();
+        Self::Custom { iid, clsid, extension: 0, reserved, data: data.into() }
+    }
+
     /// Its bytes.
     pub fn write(&self) -> Bytes {
         let mut out = Put::default();

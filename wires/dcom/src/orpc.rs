@@ -209,21 +209,9 @@ pub fn error_extent(info: &ErrorInfo) -> Extent {
         // units is odd, nobody has to know.
         units.resize((units.len() + 1).next_multiple_of(2), 0);
         put.u32(PRESENT);
-        put.count(units.len());
-        put.u32(0);
-        put.count(units.len());
-        for unit in units {
-            put.u16(unit);
-        }
+        put.units(&units);
     }
-    let reserved = u32::try_from(put.bytes.len()).unwrap_or_default();
-    let objref = ObjRef::Custom {
-        iid: IERRORINFO,
-        clsid: ERROR_OBJECT,
-        extension: 0,
-        reserved,
-        data: put.bytes.into(),
-    };
+    let objref = ObjRef::custom(IERRORINFO, ERROR_OBJECT, put.bytes, 0);
     Extent { id: ERROR_EXTENSION, data: objref.write() }
 }
 

@@ -61,13 +61,13 @@ pub fn query_request(query: &Query) -> Vec<u8> {
     let mut out = Put::default();
     out.uuid(query.ipid);
     out.u32(query.refs);
-    put_counted(&mut out, &query.iids, |out, iid| out.uuid(*iid));
+    out.counted(false, &query.iids, Put::uuid);
     out.bytes
 }
 
 /// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
 pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: counted(&mut stub, 16, Get::uuid)? })
+    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: stub.counted(16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
@@ -107,13 +107,13 @@ pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRe
 pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
     let mut out = Put::default();
     out.uuid(ipid);
-    put_counted(&mut out, iids, |out, iid| out.uuid(*iid));
+    out.counted(false, iids, Put::uuid);
     out.bytes
 }
 
 /// Reads them; the number of references is what implementations hand out.
 pub fn parse_query2_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: counted(&mut stub, 16, Get::uuid)? })
+    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: stub.counted(16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
@@ -157,7 +157,7 @@ pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, 
 /// Arguments of RemAddRef and RemRelease.
 pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
     let mut out = Put::default();
-    put_counted(&mut out, refs, |out, refs| {
+    out.counted(false, refs, |out, refs| {
         out.uuid(refs.ipid);
         out.u32(refs.public);
         out.u32(refs.private);
@@ -167,9 +167,7 @@ pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
 
 /// Reads the arguments of RemAddRef and RemRelease. The count stands twice, and both must be the same.
 pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
-    counted(&mut stub, REFS, |stub| {
-        Ok(Refs { ipid: stub.uuid()?, public: stub.u32()?, private: stub.u32()? })
-    })
+    stub.counted(REFS, |stub| Ok(Refs { ipid: stub.uuid()?, public: stub.u32()?, private: stub.u32()? }))
 }
 
 /// Results of RemAddRef: an HRESULT per IPID, then that of the whole.
@@ -188,30 +186,6 @@ pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
 pub fn parse_add_ref_reply(mut stub: Get<'_>) -> Result<(Vec<u32>, u32), Violation> {
     let count = stub.conformance(4, None)?;
     Ok((stub.items(count, 4, Get::u32)?, stub.u32()?))
-}
-
-/// The result of RemRelease: an HRESULT.
-pub fn release_reply(hresult: u32) -> Vec<u8> {
-    hresult.to_le_bytes().to_vec()
-}
-
-/// A count of 16 bits, and an array of as many elements of at least this size.
-fn counted<'a, T>(
-    stub: &mut Get<'a>,
-    least: usize,
-    item: impl FnMut(&mut Get<'a>) -> Result<T, Violation>,
-) -> Result<Vec<T>, Violation> {
-    let count = stub.u16()?.into();
-    let count = stub.conformance(least, Some(count))?;
-    stub.items(count, least, item)
-}
-
-/// Writes what `counted` reads. The count has 16 bits: what is more is left out.
-fn put_counted<T>(out: &mut Put, all: &[T], put: impl Fn(&mut Put, &T)) {
-    let all = all.get(..all.len().min(usize::from(u16::MAX))).unwrap_or_default();
-    out.u16(u16::try_from(all.len()).unwrap_or_default());
-    out.count(all.len());
-    all.iter().for_each(|item| put(out, item));
 }
 
 /// The HRESULT of the whole: all were found, some, or none.

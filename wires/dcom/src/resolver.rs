@@ -54,13 +54,13 @@ pub struct ComplexPing {
 pub fn resolve_oxid2_request(oxid: u64, protseqs: &[u16]) -> Vec<u8> {
     let mut out = Put::default();
     out.u64(oxid);
-    put_protseqs(&mut out, protseqs, false);
+    out.counted(false, protseqs, Put::u16);
     out.bytes
 }
 
 /// Reads them: OXID and protocol identifiers.
 pub fn parse_resolve_oxid2_request(mut stub: Get<'_>) -> Result<(u64, Vec<u16>), Violation> {
-    Ok((stub.u64()?, protseqs(&mut stub, false)?))
+    Ok((stub.u64()?, stub.counted(2, Get::u16)?))
 }
 
 /// Results of ResolveOxid2, or the status that says why there are none.
@@ -124,7 +124,7 @@ pub fn parse_simple_ping_request(mut stub: Get<'_>) -> Result<u64, Violation> {
     stub.u64()
 }
 
-/// The only result of SimplePing and ServerAlive.
+/// The only result of SimplePing, of ServerAlive, and of IRemUnknown's RemRelease.
 pub fn status_reply(status: u32) -> Vec<u8> {
     status.to_le_bytes().to_vec()
 }
@@ -157,8 +157,8 @@ pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
 pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Violation> {
     let set = stub.u64()?;
     let (sequence, add, remove) = (stub.u16()?, stub.u16()?, stub.u16()?);
-    let add = oids(&mut stub, add)?;
-    let remove = oids(&mut stub, remove)?;
+    let add = stub.pointed(add.into(), 8, Get::u64)?;
+    let remove = stub.pointed(remove.into(), 8, Get::u64)?;
     Ok(ComplexPing { set, sequence, add, remove })
 }
 
@@ -174,35 +174,6 @@ pub fn complex_ping_reply(set: u64, backoff: u16, status: u32) -> Vec<u8> {
 /// Reads them: set, back-off factor, status.
 pub fn parse_complex_ping_reply(mut stub: Get<'_>) -> Result<(u64, u16, u32), Violation> {
     Ok((stub.u64()?, stub.u16()?, stub.u32()?))
-}
-
-/// The OIDs behind a pointer, which is null for none.
-fn oids(stub: &mut Get<'_>, count: u16) -> Result<Vec<u64>, Violation> {
-    match (stub.pointer()?, count) {
-        (false, 0) => Ok(Vec::new()),
-        (false, _) => Err(Violation::NullReference),
-        (true, count) => stub.array(count.into(), 8, Get::u64),
-    }
-}
-
-/// A count and an array of protocol identifiers, as three interfaces have them; `pointed` if there is a pointer before
-/// the array.
-pub(crate) fn protseqs(stub: &mut Get<'_>, pointed: bool) -> Result<Vec<u16>, Violation> {
-    let count = stub.u16()?.into();
-    if pointed && !stub.pointer()? {
-        return if count == 0 { Ok(Vec::new()) } else { Err(Violation::NullReference) };
-    }
-    stub.array(count, 2, Get::u16)
-}
-
-/// Writes what `protseqs` reads.
-pub(crate) fn put_protseqs(out: &mut Put, protseqs: &[u16], pointed: bool) {
-    let protseqs = protseqs.get(..protseqs.len().min(usize::from(u16::MAX))).unwrap_or_default();
-    out.u16(u16::try_from(protseqs.len()).unwrap_or_default());
-    if pointed {
-        out.pointer(true);
-    }
-    out.array(protseqs.iter().copied(), Put::u16);
 }
 
 /// Reads the results of both operations; `versioned` says whether COMVERSION is there.

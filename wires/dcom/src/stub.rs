@@ -115,6 +115,30 @@ impl<'a> Get<'a> {
         self.items(count, least, item)
     }
 
+    /// Such an array behind a pointer, which may be null if there are no elements.
+    pub fn pointed<T>(
+        &mut self,
+        count: usize,
+        least: usize,
+        item: impl FnMut(&mut Self) -> Result<T, Violation>,
+    ) -> Result<Vec<T>, Violation> {
+        match (self.pointer()?, count) {
+            (true, _) => self.array(count, least, item),
+            (false, 0) => Ok(Vec::new()),
+            (false, _) => Err(Violation::NullReference),
+        }
+    }
+
+    /// A count of 16 bits, and an array of as many elements of at least this size.
+    pub fn counted<T>(
+        &mut self,
+        least: usize,
+        item: impl FnMut(&mut Self) -> Result<T, Violation>,
+    ) -> Result<Vec<T>, Violation> {
+        let count = self.u16()?.into();
+        self.array(count, least, item)
+    }
+
     /// A COMVERSION (MS-DCOM 2.2.11).
     pub fn version(&mut self) -> Result<(u16, u16), Violation> {
         Ok((self.u16()?, self.u16()?))
@@ -228,9 +252,19 @@ impl Put {
     }
 
     /// An array behind its maximum count.
-    pub fn array<T>(&mut self, items: impl ExactSizeIterator<Item = T>, put: fn(&mut Self, T)) {
+    pub fn array<T>(&mut self, items: impl ExactSizeIterator<Item = T>, put: impl Fn(&mut Self, T)) {
         self.count(items.len());
         items.for_each(|item| put(self, item));
+    }
+
+    /// A count of 16 bits, a pointer if the array is `pointed` to, and the array; what is more than the count can say is left out.
+    pub fn counted<T: Copy>(&mut self, pointed: bool, items: &[T], put: impl Fn(&mut Self, T)) {
+        let items = items.get(..items.len().min(u16::MAX.into())).unwrap_or_default();
+        self.u16(u16::try_from(items.len()).unwrap_or_default());
+        if pointed {
+            self.pointer(true);
+        }
+        self.array(items.iter().copied(), put);
     }
 
     /// A COMVERSION.
@@ -251,13 +285,14 @@ impl Put {
 
     /// A conformant-varying string with terminator.
     pub fn wide(&mut self, text: &str) {
-        let units: Vec<u16> = text.encode_utf16().chain([0]).collect();
+        self.units(&text.encode_utf16().chain([0]).collect::<Vec<_>>());
+    }
+
+    /// The same of these UTF-16 units.
+    pub(crate) fn units(&mut self, units: &[u16]) {
         self.count(units.len());
         self.u32(0);
-        self.count(units.len());
-        for unit in units {
-            self.u16(unit);
-        }
+        self.array(units.iter().copied(), Self::u16);
     }
 
     /// An MInterfacePointer behind its pointer.

@@ -305,7 +305,7 @@ fn again(call: &Call, request: bool, values: &[u8]) -> Option<Result<Vec<u8>, Vi
         (REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF, false) => remunknown::parse_add_ref_reply(get)
             .map(|(results, hresult)| remunknown::add_ref_reply(&results, hresult)),
         (REM_UNKNOWN2, remunknown::opnum::REM_RELEASE, false) => {
-            resolver::parse_status_reply(get).map(remunknown::release_reply)
+            resolver::parse_status_reply(get).map(resolver::status_reply)
         }
         _ => return None,
     })

@@ -14,7 +14,7 @@
 use super::{Activated, Activation, blob, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
 use crate::objref::ObjRef;
-use crate::resolver::{Resolved, protseqs, put_protseqs};
+use crate::resolver::Resolved;
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
 use bytes::Bytes;
@@ -216,7 +216,7 @@ impl Request {
         put.pointer(false);
         put.pointer(true);
         put.u32(self.impersonation);
-        put_protseqs(&mut put, &self.protseqs, true);
+        put.counted(true, &self.protseqs, Put::u16);
         put
     }
 }
@@ -316,8 +316,8 @@ fn scm_request(get: &mut Get<'_>) -> Result<(u32, Vec<u16>), Violation> {
         return Err(Violation::BadActivation);
     }
     get.reference()?;
-    let impersonation = get.u32()?;
-    Ok((impersonation, protseqs(get, true)?))
+    let (impersonation, count) = (get.u32()?, get.u16()?);
+    Ok((impersonation, get.pointed(count.into(), 2, Get::u16)?))
 }
 
 /// A client context without properties (2.2.20).
@@ -330,9 +330,7 @@ fn client_context(id: Uuid) -> Bytes {
     for word in [2, 0, 0, 0, 0, 0, 1] {
         put.u32(word);
     }
-    let data = Bytes::from(put.bytes);
-    let reserved = u32::try_from(data.len()).unwrap_or_default();
-    ObjRef::Custom { iid: ICONTEXT, clsid: CONTEXT_MARSHALER, extension: 0, reserved, data }.write()
+    ObjRef::custom(ICONTEXT, CONTEXT_MARSHALER, put.bytes, 0).write()
 }
 
 /// Writes a BLOB of the two properties that servers answer with.

@@ -7,7 +7,7 @@
 use super::{Activated, Activation, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
 use crate::hresult::{self, is_failure};
-use crate::resolver::{Resolved, protseqs, put_protseqs};
+use crate::resolver::Resolved;
 use crate::stub::{Get, Put};
 use crate::violations::Violation;
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub fn write_request(activation: &Activation) -> Vec<u8> {
     out.count(activation.iids.len());
     out.pointer(true);
     out.array(activation.iids.iter().copied(), Put::uuid);
-    put_protseqs(&mut out, &activation.protseqs, false);
+    out.counted(false, &activation.protseqs, Put::u16);
     out.bytes
 }
 
@@ -47,7 +47,7 @@ pub fn parse_request(mut stub: Get<'_>, version: (u16, u16)) -> Result<Activatio
     let count = interfaces_asked(&mut stub)?;
     stub.reference()?;
     let iids = stub.array(count, 16, Get::uuid)?;
-    let protseqs = protseqs(&mut stub, false)?;
+    let protseqs = stub.counted(2, Get::u16)?;
     let class_object = mode == GET_CLASS_OBJECT;
     Ok(Activation { clsid, iids, class_object, version, protseqs, impersonation })
 }

@@ -102,9 +102,7 @@ fn blob(stub: &mut Get<'_>, class: Uuid) -> Result<bytes::Bytes, Violation> {
 /// Writes a BLOB in a custom OBJREF.
 fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) {
     // Windows counts 8 bytes more than there are.
-    let reserved = u32::try_from(data.len() + 8).unwrap_or_default();
-    let objref = ObjRef::Custom { iid, clsid, extension: 0, reserved, data: data.into() };
-    out.interface_pointer(&objref.write());
+    out.interface_pointer(&ObjRef::custom(iid, clsid, data, 8).write());
 }
 
 #[cfg(test)]

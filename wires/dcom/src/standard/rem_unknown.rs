@@ -7,6 +7,7 @@ use crate::exporter::{Correspondence, Exporter};
 use crate::hresult::{E_INVALIDARG, E_NOINTERFACE, RPC_E_INVALID_OBJECT, S_FALSE, S_OK};
 use crate::limits::INTERFACES_ASKED;
 use crate::remunknown::{self, Query};
+use crate::resolver::status_reply;
 use crate::stub::Get;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Request};
@@ -38,7 +39,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
             for held in refs {
                 exporter.release_refs_to(held.ipid, held.public, held.private, &holder);
             }
-            Ok(remunknown::release_reply(S_OK))
+            Ok(status_reply(S_OK))
         }
         3 => {
             let query = remunknown::parse_query2_request(stub)?;
