@@ -63,8 +63,7 @@ impl OrpcThis {
     pub fn parse(stub: &Bytes, little: bool) -> Result<(Self, usize), Violation> {
         let mut get = Get::new(stub, little);
         let version = (get.u16()?, get.u16()?);
-        let flags = get.u32()?;
-        get.u32()?;
+        let [flags, _] = get.words()?;
         let cid = get.uuid()?;
         let extensions = extents(&mut get, stub)?;
         Ok((Self { version, flags, cid, extensions }, get.position()))
@@ -113,8 +112,7 @@ fn extents(get: &mut Get<'_>, stub: &Bytes) -> Result<Vec<Extent>, Violation> {
     if !get.pointer()? {
         return Ok(Vec::new());
     }
-    let count = get.u32()? as usize;
-    get.u32()?;
+    let [count, _] = get.words()?.map(|word| word as usize);
     if !get.pointer()? {
         return Ok(Vec::new());
     }
@@ -196,8 +194,7 @@ pub fn error_info(extensions: &[Extent]) -> Option<ErrorInfo> {
 /// Error information as an extension of ORPCTHAT.
 pub fn error_extent(info: &ErrorInfo) -> Extent {
     let mut put = Put::default();
-    put.u32(0);
-    put.u32(info.help_context);
+    put.words(&[0, info.help_context]);
     put.uuid(info.iid);
     for text in [&info.source, &info.description, &info.help_file] {
         let mut units: Vec<u16> = text.encode_utf16().collect();
@@ -218,8 +215,7 @@ pub fn error_extent(info: &ErrorInfo) -> Extent {
 /// The octets that OLE's error object marshals itself as; they are no NDR, and the specification leaves gaps.
 fn read_error(data: &[u8]) -> Result<ErrorInfo, Violation> {
     let mut get = Get::new(data, true);
-    get.u32()?;
-    let help_context = get.u32()?;
+    let [_, help_context] = get.words()?;
     let iid = get.uuid()?;
     let mut at = get.position();
     let source = error_text(data, &mut at)?;

@@ -159,8 +159,7 @@ pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
     let mut out = Put::default();
     out.counted(false, refs, |out, refs| {
         out.uuid(refs.ipid);
-        out.u32(refs.public);
-        out.u32(refs.private);
+        out.words(&[refs.public, refs.private]);
     });
     out.bytes
 }

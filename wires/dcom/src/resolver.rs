@@ -90,8 +90,7 @@ pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> V
     out.version(version);
     out.pointer(true);
     bindings.put(&mut out);
-    out.u32(0);
-    out.u32(0);
+    out.words(&[0, 0]);
     out.bytes
 }
 

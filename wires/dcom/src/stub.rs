@@ -66,6 +66,15 @@ impl<'a> Get<'a> {
         Ok(if self.little { Uuid::from_bytes_le(raw) } else { Uuid::from_bytes(raw) })
     }
 
+    /// The next numbers of 32 bits.
+    pub(crate) fn words<const N: usize>(&mut self) -> Result<[u32; N], Violation> {
+        let mut words = [0; N];
+        for word in &mut words {
+            *word = self.u32()?;
+        }
+        Ok(words)
+    }
+
     /// Whether the next pointer points to something.
     pub fn pointer(&mut self) -> Result<bool, Violation> {
         Ok(self.u32()? != 0)
@@ -244,6 +253,11 @@ impl Put {
     pub fn uuid(&mut self, value: Uuid) {
         self.align(4);
         self.bytes.extend_from_slice(&value.to_bytes_le());
+    }
+
+    /// Numbers of 32 bits.
+    pub(crate) fn words(&mut self, words: &[u32]) {
+        words.iter().for_each(|word| self.u32(*word));
     }
 
     /// The length of something in memory; more than NDR can count is cut, which nobody can have sent.

@@ -31,16 +31,11 @@ const DIFFERENT_MACHINE: u32 = 2;
 /// The properties in a BLOB, each with its class, in their order. The BLOB may be longer than it says.
 pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
     let mut get = Get::new(blob, true);
-    let size = get.u32()? as usize;
-    get.u32()?;
+    let [size, _] = get.words()?.map(|word| word as usize);
     // A size beyond what is there counts as all of it.
     let streams = get.take(size.min(get.left()))?;
     let mut header = stream(streams)?;
-    header.u32()?;
-    let header_size = header.u32()? as usize;
-    header.u32()?;
-    header.u32()?;
-    let count = header.u32()? as usize;
+    let [_, header_size, _, _, count] = header.words()?.map(|word| word as usize);
     if !PROPERTIES.contains(&count) {
         return Err(Violation::BoundExceeded);
     }
@@ -71,8 +66,7 @@ pub(super) fn write(properties: Vec<(Uuid, Put)>) -> Vec<u8> {
     let mut header = Put::default();
     header.count(size);
     header.count(header_size);
-    header.u32(0);
-    header.u32(DIFFERENT_MACHINE);
+    header.words(&[0, DIFFERENT_MACHINE]);
     header.count(count);
     header.uuid(Uuid::nil());
     header.pointer(true);
@@ -106,8 +100,7 @@ fn stream(raw: &[u8]) -> Result<Get<'_>, Violation> {
     if get.u16()? != COMMON_HEADER {
         return Err(Violation::BadSerialization);
     }
-    get.u32()?;
-    let len = get.u32()? as usize;
+    let [_, len] = get.words()?.map(|word| word as usize);
     let contents = raw.get(STREAM_HEADER..).unwrap_or_default();
     Ok(Get::new(contents.get(..len).unwrap_or(contents), little))
 }

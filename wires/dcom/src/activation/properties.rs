@@ -183,7 +183,7 @@ impl Request {
     /// Four words that say nothing of interest, then both contexts.
     fn put_contexts(&self) -> Put {
         let mut put = Put::default();
-        (0..4).for_each(|_| put.u32(0));
+        put.words(&[0; 4]);
         put.pointer(self.context.is_some());
         put.pointer(self.prototype.is_some());
         for objref in self.context.iter().chain(&self.prototype) {
@@ -201,8 +201,7 @@ impl Request {
         if let Some(name) = &self.server {
             put.u32(0);
             put.pointer(name.is_some());
-            put.pointer(false);
-            put.u32(0);
+            put.words(&[0, 0]);
             if let Some(name) = name {
                 put.wide(name);
             }
@@ -224,12 +223,9 @@ impl Request {
 impl Special {
     /// Reads what both definitions have in common.
     fn get(get: &mut Get<'_>) -> Result<Self, Violation> {
-        let session = get.u32()?;
-        get.u32()?;
-        let (impersonating, partitioned, authn_level) = (get.u32()?, get.u32()?, get.u32()?);
+        let [session, _, impersonating, partitioned, authn_level] = get.words()?;
         let partition = get.uuid()?;
-        get.u32()?;
-        let (class_context, flags) = (get.u32()?, get.u32()?);
+        let [_, class_context, flags] = get.words()?;
         Ok(Self { session, impersonating, partitioned, authn_level, partition, class_context, flags })
     }
 
@@ -237,18 +233,12 @@ impl Special {
     /// is named.
     fn put(&self) -> Put {
         let mut put = Put::default();
-        put.u32(self.session);
-        put.u32((self.session != ANY_SESSION).into());
-        put.u32(self.impersonating);
-        put.u32(self.partitioned);
-        put.u32(self.authn_level);
+        let named = (self.session != ANY_SESSION).into();
+        put.words(&[self.session, named, self.impersonating, self.partitioned, self.authn_level]);
         put.uuid(self.partition);
-        put.u32(0);
-        put.u32(self.class_context);
-        put.u32(self.flags);
-        put.u32(0);
+        put.words(&[0, self.class_context, self.flags, 0]);
         put.u64(0);
-        (0..5).for_each(|_| put.u32(0));
+        put.words(&[0; 5]);
         put
     }
 }
@@ -256,8 +246,7 @@ impl Special {
 impl Instantiation {
     fn get(get: &mut Get<'_>) -> Result<Self, Violation> {
         let clsid = get.uuid()?;
-        let (class_context, flags) = (get.u32()?, get.u32()?);
-        get.u32()?;
+        let [class_context, flags, _] = get.words()?;
         let count = interfaces_asked(get)?;
         get.u32()?;
         get.reference()?;
@@ -270,9 +259,7 @@ impl Instantiation {
     fn put(&self) -> Put {
         let mut put = Put::default();
         put.uuid(self.clsid);
-        put.u32(self.class_context);
-        put.u32(self.flags);
-        put.u32(0);
+        put.words(&[self.class_context, self.flags, 0]);
         put.count(self.iids.len());
         put.u32(0);
         put.pointer(true);
@@ -297,17 +284,12 @@ fn contexts(get: &mut Get<'_>) -> Result<Contexts, Violation> {
 
 /// SecurityInfoData (2.2.22.2.7): only the name in COSERVERINFO is kept.
 fn server(get: &mut Get<'_>) -> Result<Option<Option<String>>, Violation> {
-    get.u32()?;
-    let held = get.pointer()?;
-    get.u32()?;
-    if !held {
+    let [_, held, _] = get.words()?;
+    if held == 0 {
         return Ok(None);
     }
-    get.u32()?;
-    let named = get.pointer()?;
-    get.u32()?;
-    get.u32()?;
-    named.then(|| get.wide()).transpose().map(Some)
+    let [_, name, _, _] = get.words()?;
+    (name != 0).then(|| get.wide()).transpose().map(Some)
 }
 
 /// ScmRequestInfoData (2.2.22.2.4).
@@ -327,9 +309,7 @@ fn client_context(id: Uuid) -> Bytes {
     put.u16(1);
     put.uuid(id);
     // Flags: by value; then a reserved word, numbers and lengths of extents and properties; and that it is frozen.
-    for word in [2, 0, 0, 0, 0, 0, 1] {
-        put.u32(word);
-    }
+    put.words(&[2, 0, 0, 0, 0, 0, 1]);
     ObjRef::custom(ICONTEXT, CONTEXT_MARSHALER, put.bytes, 0).write()
 }
 
