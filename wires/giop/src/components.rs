@@ -30,6 +30,8 @@ pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 /// Ours: shared memory, set up over a Unix socket, valid on the host that is named beside it.
 pub const TAG_SHARED_MEMORY: u32 = 0x4557_5301;
+/// The greatest format of values that the server reads of RMI-IIOP: a server in Java.
+pub const TAG_RMI_CUSTOM_MAX_STREAM_FORMAT: u32 = 38;
 /// Ours, as the value of [`TAG_ORB_TYPE`].
 pub const ORB_TYPE: u32 = 0x4557_0000;
 
@@ -43,7 +45,7 @@ pub fn name(tag: u32) -> &'static str {
         ssl::TAG_SSL_SEC_TRANS => "SSL",
         25 => "Java code base",
         ssl::TAG_CSI_SEC_MECH_LIST => "security mechanisms",
-        38 => "Java serial version",
+        TAG_RMI_CUSTOM_MAX_STREAM_FORMAT => "Java serial version",
         0x4154_5401 => "omniORB bidirectional",
         TAG_OMNIORB_UNIX_TRANS => "omniORB Unix socket",
         0x4154_5403 => "omniORB persistent id",
@@ -180,6 +182,11 @@ pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
     let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
     let (_, data) = profile.components.iter().chain(shared).find(|(tag, _)| *tag == TAG_CODE_SETS)?;
     Offer::read(data).ok()
+}
+
+/// Whether the server of a profile is written in Java, as far as its components tell.
+pub(crate) fn is_java(profile: &Profile) -> bool {
+    profile.components.iter().any(|(tag, _)| *tag == TAG_RMI_CUSTOM_MAX_STREAM_FORMAT)
 }
 
 /// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints

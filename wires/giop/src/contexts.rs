@@ -15,6 +15,8 @@ pub const CODE_SETS: u32 = 1;
 /// The client's own listening points, for callbacks on the same connection. Read by nothing here: a peer may claim
 /// the addresses of others.
 pub const BI_DIR_IIOP: u32 = 5;
+/// The version of Sun's ORB, beside each message of GlassFish and of Java up to version 10.
+pub const SUN_VERSION: u32 = 0x4e45_4f00;
 /// Ours: kind, message and hint of a failure, beside a system exception.
 pub const FAILURE: u32 = 0x4557_4601;
 /// Ours: fills a header up, and says nothing.
@@ -45,6 +47,7 @@ pub fn name(id: u32) -> &'static str {
         9 => "unknown exception info",
         15 => "security attribute service",
         17 => "Java exception detail",
+        SUN_VERSION => "version of Sun's ORB",
         FAILURE => "failure",
         FILL => "filler",
         HOPS => "hops",

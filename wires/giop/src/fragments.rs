@@ -214,8 +214,9 @@ impl GiopSession {
 
     /// Appends a whole message to the output, in fragments of the configured size where it is larger.
     /// Messages of GIOP 1.0 and 1.1 stay whole, since JacORB, for one, cannot join those of 1.1. Every part
-    /// is a multiple of 8 octets long but the last.
-    pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, whole: &[u8]) {
+    /// is a multiple of 8 octets long but the last. `turned`: what stands in it is in the other byte order, its header
+    /// not yet.
+    pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, whole: &[u8], turned: bool) {
         let unit = (self.fragment & !7).max(4 * HEADER - 8);
         let fits = minor < 2 || whole.len() <= unit;
         let fragmentable = matches!(kind, MessageKind::Request | MessageKind::Reply);
@@ -223,7 +224,12 @@ impl GiopSession {
         let (Some((first, rest)), Some(id), false, true) =
             (whole.split_at_checked(unit), id, fits, fragmentable)
         else {
-            self.out.flat().extend_from_slice(whole);
+            let out = self.out.flat();
+            let header = out.len();
+            out.extend_from_slice(whole);
+            if turned {
+                frame::turn(out, header);
+            }
             return;
         };
         let out = self.out.flat();
@@ -231,6 +237,9 @@ impl GiopSession {
         out.extend_from_slice(first);
         frame::set_size(out, header, size_of_part(first.len()));
         frame::set_more(out, header);
+        if turned {
+            frame::turn(out, header);
+        }
         let mut parts = rest.chunks(unit - prefix(minor)).peekable();
         while let Some(part) = parts.next() {
             let header = out.len();
@@ -241,6 +250,9 @@ impl GiopSession {
             frame::set_size(out, header, size_of_part(len));
             if parts.peek().is_some() {
                 frame::set_more(out, header);
+            }
+            if turned {
+                frame::turn(out, header);
             }
         }
     }

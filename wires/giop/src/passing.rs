@@ -133,11 +133,7 @@ impl GiopSession {
         write: impl Fn(&mut Self, usize, Option<usize>) -> Visit<()>,
     ) -> Visit<()> {
         let turned = body.is_some_and(|body| body.little != NATIVE_LITTLE);
-        if turned && self.fragment != 0 {
-            return Err(needs_contract("a body of another byte order, in fragments,"));
-        }
-        let header = self.out.flat().len();
-        self.message(minor, kind, |session, start| {
+        let fill = |session: &mut Self, start| {
             let mark = session.out.mark();
             write(session, start, None)?;
             let Some(body) = body.filter(|body| !body.bytes.is_empty()) else { return Ok(()) };
@@ -151,7 +147,20 @@ impl GiopSession {
             }
             session.out.truncate(mark);
             write(session, start, Some(missing))
-        })?;
+        };
+        if turned && self.fragment != 0 {
+            // Each part has a header, and all are turned as that of a whole message is.
+            let unit = std::mem::take(&mut self.fragment);
+            let before = std::mem::take(&mut self.out);
+            let written = self.message(minor, kind, fill);
+            let whole = std::mem::replace(&mut self.out, before);
+            self.fragment = unit;
+            written?;
+            self.split(minor, kind, &whole.to_vec(), true);
+            return Ok(());
+        }
+        let header = self.out.flat().len();
+        self.message(minor, kind, fill)?;
         if turned {
             frame::turn(self.out.flat(), header);
         }

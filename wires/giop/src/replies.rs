@@ -144,8 +144,9 @@ impl GiopSession {
     pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
-        let mut passes = false;
+        let (mut passes, mut java) = (false, false);
         let mut see = |id, data| {
+            java |= id == contexts::SUN_VERSION;
             passes |= contexts::passes(id);
             if id == contexts::FAILURE {
                 explained = Some(data);
@@ -165,6 +166,9 @@ impl GiopSession {
             list = HEADER..get.pos;
             id = get.u32()?;
             status = get.u32()?;
+        }
+        if java {
+            self.meet_java();
         }
         let greatest = if header.minor >= 2 { NEEDS_ADDRESSING_MODE } else { LOCATION_FORWARD };
         if status > greatest {

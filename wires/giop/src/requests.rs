@@ -41,6 +41,9 @@ impl GiopSession {
     /// encode, or the message gets too large. Nothing was sent.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
+        if self.dialect.is_none() && components::is_java(call.profile) {
+            self.meet_java();
+        }
         let carries = call.arguments.carries();
         if carries.body.is_some() || carries.headers.is_some() {
             return self.request_with(call, carries);
@@ -142,8 +145,9 @@ impl GiopSession {
     pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
-        let mut passes = false;
+        let (mut passes, mut java) = (false, false);
         let mut see = |id, data| {
+            java |= id == contexts::SUN_VERSION;
             if id == contexts::CODE_SETS {
                 sets = Some(codesets::read_context(data, header.minor)?);
             } else {
@@ -177,6 +181,9 @@ impl GiopSession {
             operation = string_at(&mut get)?;
             // The principal: deprecated since 2.2, looked at by nobody.
             get.octets()?;
+        }
+        if java {
+            self.meet_java();
         }
         let list = passes.then_some(list);
         self.called(header, id, flags, key, operation, list, get.pos, sets, message)

@@ -43,7 +43,8 @@ pub(crate) struct GiopSession {
     pub(crate) limits: Limits,
     /// The address of this side's end of the connection, over TCP.
     pub(crate) local: Option<IpAddr>,
-    /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split.
+    /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split. Beside the
+    /// configuration only `meet_java` changes it, once.
     pub(crate) fragment: usize,
     /// What is to be sent.
     pub(crate) out: SendBuffer,
@@ -216,8 +217,17 @@ impl GiopSession {
         let result = self.whole_message(minor, kind, fill);
         let whole = std::mem::replace(&mut self.out, before);
         result?;
-        self.split(minor, kind, &whole.to_vec());
+        self.split(minor, kind, &whole.to_vec(), false);
         Ok(())
+    }
+
+    /// The peer is written in Java. GlassFish's ORB ends the connection when a message, or a part of one, is larger than
+    /// 256,000 octets, unless its user raises `ORBMaximumReadByteBufferSize`. It joins parts, and sends its own so.
+    #[cold]
+    pub(crate) fn meet_java(&mut self) {
+        if self.fragment == 0 {
+            self.fragment = limits::JAVA_PART;
+        }
     }
 
     /// The size in the header is patched at the end, when it is known.

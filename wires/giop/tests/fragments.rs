@@ -129,3 +129,65 @@ fn parts_of_all_sizes_arrive_whole_however_they_are_read() {
         assert_eq!(client.deadline(), None);
     }
 }
+
+/// A call of GlassFish's ORB, in its byte order and with the version that it sends beside each message.
+fn call_of_glassfish(id: u32) -> Vec<u8> {
+    let mut content = id.to_be_bytes().to_vec();
+    content.extend([3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    content.extend(b"k\0\0\0\0\0\0\x04get\0");
+    content.extend(b"\0\0\0\x01NEO\0\0\0\0\x02\0\x14");
+    let mut message = b"GIOP\x01\x02\0\0".to_vec();
+    message.extend((content.len() as u32).to_be_bytes());
+    message.extend(content);
+    message
+}
+
+/// What GlassFish's ORB reads of one message or part; a larger one ends the connection.
+const GLASSFISH: usize = 256_000;
+
+fn octets(len: usize) -> impl Fn(&mut dyn Sink) -> Visit<()> {
+    move |sink| (0..len).try_for_each(|at| sink.u8((at % 251) as u8))
+}
+
+#[test]
+fn an_orb_in_java_gets_large_answers_in_parts_that_it_reads() {
+    let mut server = GIOP.accept(&Config::default());
+    for (id, len, parts) in [(1, 1_000_000, 16), (2, 1000, 1)] {
+        feed(&mut *server, &call_of_glassfish(id)).unwrap();
+        let Some(Event::Call(incoming)) = events(&mut *server).pop() else { panic!() };
+        server.answer(incoming.id, Answer::Done(&octets(len))).unwrap();
+        let sent = messages(&drain(&mut *server));
+        assert!(sent.iter().all(|part| part.len() <= GLASSFISH), "{:?}", sent.first().map(Vec::len));
+        assert_eq!(sent.len(), parts);
+    }
+}
+
+#[test]
+fn an_orb_in_java_gets_large_requests_in_parts_that_it_reads() {
+    let java = |told: bool| {
+        let mut profile = profile(b"k");
+        if told {
+            profile.components.push((38, Bytes::from_static(b"\0\x02")));
+        }
+        profile
+    };
+    let send = |client: &mut dyn Session, profile: &Profile| {
+        let operation = int();
+        let method = Method::Typed { interface: None, operation: &operation };
+        let call = Call { profile, method, arguments: &octets(300_000), expects: Expects::Reply };
+        let id = client.start(Instant::now(), &call).unwrap();
+        (id, messages(&drain(client)).iter().map(Vec::len).max().unwrap())
+    };
+    // Its reference says so.
+    let mut client = GIOP.connect(&Config::default());
+    assert!(send(&mut *client, &java(true)).1 <= GLASSFISH);
+    // Nothing says so, until an answer does.
+    let mut client = GIOP.connect(&Config::default());
+    let (id, largest) = send(&mut *client, &java(false));
+    assert!(largest > GLASSFISH);
+    let mut reply = b"GIOP\x01\x02\0\x01\0\0\0\x18".to_vec();
+    reply.extend((id.0 as u32).to_be_bytes());
+    reply.extend(b"\0\0\0\0\0\0\0\x01NEO\0\0\0\0\x02\0\x14\0\0");
+    feed(&mut *client, &reply).unwrap();
+    assert!(send(&mut *client, &java(false)).1 <= GLASSFISH);
+}

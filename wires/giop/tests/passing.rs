@@ -157,6 +157,28 @@ fn a_body_keeps_byte_order_version_and_place() {
 }
 
 #[test]
+fn a_body_of_the_other_byte_order_passes_in_parts() {
+    let many = |sink: &mut dyn Sink| (0..100).try_for_each(|at| sink.f64(f64::from(at)));
+    for little in [false, true] {
+        let mut chain = Chain::new(2);
+        chain.far = Pair::with(&Giop::new().with_fragments(128), Limits::default(), Limits::default());
+        let message = request(2, little, 0, &many);
+        feed(&mut *chain.near, &message).unwrap();
+        let Some(Event::Call(incoming)) = events(&mut *chain.near).pop() else { panic!() };
+        chain.start(&incoming, None).unwrap();
+        let sent = drain(&mut *chain.far.client);
+        let parts = messages(&sent);
+        assert_eq!(parts.len(), 8, "{} octets", sent.len());
+        for part in &parts {
+            assert!(part.len() <= 128 && part[6] & 1 == u8::from(little), "{part:?}");
+        }
+        feed(&mut *chain.far.server, &sent).unwrap();
+        let Some(Event::Call(arrived)) = events(&mut *chain.far.server).pop() else { panic!() };
+        assert_eq!((&arrived.body.bytes, arrived.body.little), (&incoming.body.bytes, little));
+    }
+}
+
+#[test]
 fn contexts_pass_and_are_changed_without_the_body() {
     for minor in [0, 1, 2] {
         let message = request(minor, false, 0, &values);
