@@ -2,11 +2,13 @@
 //!
 //! Four annotations of the specification are understood, and one of GLib for documentation. Two other ways to
 //! document are common: the element `doc:doc` of freedesktop.org and `tp:docstring` of Telepathy; they count
-//! before the annotation.
+//! before the annotation. Annotations of Qt are kept as they came, for Qt's compiler.
 
 use crate::report::{Problem, Report};
 use crate::xml::Element;
 use everywire_model::Notify;
+use everywire_model::shape::Name;
+use std::collections::HashMap;
 
 /// The line of a documentation that says what is deprecated.
 pub(super) const DEPRECATED: &str = "Deprecated.";
@@ -22,6 +24,38 @@ pub(super) const GET_RAISES: &str = "everywire.Property.GetRaises";
 pub(super) const SET_RAISES: &str = "everywire.Property.SetRaises";
 pub(super) const IDEMPOTENT: &str = "everywire.Method.Idempotent";
 
+/// Those of Qt say which class of Qt's stands for a type; without them its compiler refuses even `a{sv}`.
+const QT: [&str; 2] = ["org.qtproject.QtDBus.", "com.trolltech.QtDBus."];
+/// What a note of an operation, or of an interface for its signals, begins with that keeps such an annotation.
+const KEPT: &str = "dbus:";
+
+/// Annotations to print again, with their values, that the notes of an operation keep.
+pub(super) fn kept(notes: &[(Name, Name)]) -> Vec<(&str, &str)> {
+    notes.iter().filter_map(|(what, value)| is_kept(what.strip_prefix(KEPT)?, value)).collect()
+}
+
+/// Those that the notes of an interface keep for its signals, by the names of these. A contract may have thousands of
+/// both, so they are sorted once.
+pub(super) fn kept_of_signals(notes: &[(Name, Name)]) -> HashMap<&str, Vec<(&str, &str)>> {
+    let mut all: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+    for (what, value) in notes {
+        let named = what.strip_prefix(KEPT).and_then(|what| what.split_once(':'));
+        let Some((signal, what)) = named else { continue };
+        all.entry(signal).or_default().extend(is_kept(what, value));
+    }
+    all
+}
+
+fn is_kept<'n>(what: &'n str, value: &'n str) -> Option<(&'n str, &'n str)> {
+    QT.iter().any(|qt| what.starts_with(qt)).then_some((what, value))
+}
+
+/// The note of an interface that keeps this note of a signal.
+pub(super) fn of_signal(signal: &str, (what, value): (Name, Name)) -> (Name, Name) {
+    let what = what.strip_prefix(KEPT).unwrap_or(&what);
+    (Name::from(format!("{KEPT}{signal}:{what}")), value)
+}
+
 /// What the annotations of an element say.
 #[derive(Default)]
 pub(super) struct Annotations {
@@ -32,6 +66,8 @@ pub(super) struct Annotations {
     /// How changes of a property are announced; None where nothing is said, which leaves it to the interface.
     pub(super) notify: Option<Notify>,
     pub(super) idempotent: bool,
+    /// Notes of the annotations that are kept.
+    pub(super) kept: Vec<(Name, Name)>,
 }
 
 impl Annotations {
@@ -55,6 +91,10 @@ impl Annotations {
                         DOCUMENTATION => value.clone_into(&mut annotated),
                         IDEMPOTENT => found.idempotent = truth(child, report),
                         EMITS => found.notify = notify(child, report),
+                        other if QT.iter().any(|qt| other.starts_with(qt)) => {
+                            let what = Name::from(format!("{KEPT}{other}"));
+                            found.kept.push((what, Name::from(value.to_owned())));
+                        }
                         _ => {}
                     }
                 }

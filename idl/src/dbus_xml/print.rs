@@ -12,7 +12,7 @@
 
 use super::annotations::{
     DEPRECATED, DOCUMENTATION, EMITS, GET_RAISES, IDEMPOTENT, IS_DEPRECATED, NO_REPLY, RAISES, SET_RAISES,
-    emits,
+    emits, kept, kept_of_signals,
 };
 use super::names;
 use crate::signature::{self, SignatureError};
@@ -99,10 +99,13 @@ impl Printer {
                 self.member(interface, member, wrong, |printer| printer.method(operation, member))?;
             }
         }
+        let of_signals = kept_of_signals(&interface.notes);
         for signal in interface.signals.iter() {
             if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
                 let member = names::of_signal(signal);
-                self.member(interface, member, wrong(member), |printer| printer.signal(signal, member))?;
+                let kept = of_signals.get(&*signal.name).map_or(&[][..], Vec::as_slice);
+                let print = |printer: &mut Self| printer.signal(kept, signal, member);
+                self.member(interface, member, wrong(member), print)?;
             }
         }
         for attribute in interface.attributes.iter().filter(|own| own.getter >= interface.inherited) {
@@ -163,6 +166,7 @@ impl Printer {
         if !operation.oneway {
             self.raises(RAISES, operation)?;
         }
+        self.kept(&kept(&operation.notes));
         for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
             self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
         }
@@ -177,12 +181,13 @@ impl Printer {
     }
 
     /// A signal; its arguments have no direction.
-    fn signal(&mut self, signal: &Signal, name: &str) -> Result<(), SignatureError> {
+    fn signal(&mut self, kept: &[(&str, &str)], signal: &Signal, name: &str) -> Result<(), SignatureError> {
         self.open(2, "signal", &[("name", name)]);
         let head = self.out.len();
         self.out.push_str(">\n");
         let body = self.out.len();
         self.notes(3, &signal.doc);
+        self.kept(kept);
         for field in signal.fields.fields() {
             self.argument(&field.shape, &field.name, None)?;
         }
@@ -213,6 +218,7 @@ impl Printer {
         if attribute.notify != Notify::Value {
             self.annotation(3, EMITS, emits(attribute.notify));
         }
+        self.kept(&getter.map_or_else(Vec::new, |getter| kept(&getter.notes)));
         for (annotation, accessor) in [(GET_RAISES, getter), (SET_RAISES, setter)] {
             accessor.map_or(Ok(()), |accessor| self.raises(annotation, accessor))?;
         }
@@ -251,6 +257,13 @@ impl Printer {
             }
         }
         Ok(())
+    }
+
+    /// Annotations of other products, which notes keep.
+    fn kept(&mut self, annotations: &[(&str, &str)]) {
+        for (annotation, value) in annotations {
+            self.annotation(3, annotation, value);
+        }
     }
 
     /// Documentation, and whether this is deprecated.

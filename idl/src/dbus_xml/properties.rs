@@ -52,6 +52,7 @@ pub(super) fn read(
     let mut getter = Operation::new(format!("_get_{name}"), Vec::new(), returns);
     getter.label = Name::from(labels.name(&label));
     getter.doc = Name::from(annotations.doc.clone());
+    getter.notes = annotations.kept.into();
     getter.raises = exceptions::of(reader, element, GET_RAISES)?.into();
     let at = operations.len();
     operations.push(getter);

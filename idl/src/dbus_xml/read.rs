@@ -7,7 +7,7 @@
 //! Labels are what people and stubs call a member; the wire name stays as it is. Methods may be overloaded in
 //! the XML, and properties may have the name of a method, so labels are made unique here.
 
-use super::annotations::{Annotations, RAISES};
+use super::annotations::{Annotations, RAISES, of_signal};
 use super::exceptions::{self, Exceptions};
 use super::names::{self, identifier};
 use super::{Node, properties};
@@ -139,11 +139,11 @@ impl Reader<'_> {
         self.seen.insert(id.clone(), name.span);
         let annotations = Annotations::of(element, self.report);
         let mut labels = Unique::default();
-        let (mut operations, mut signals) = (Vec::new(), Vec::new());
+        let (mut operations, mut signals, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for child in element.elements() {
             match child.name {
                 "method" => operations.extend(self.method(child, &mut labels)),
-                "signal" => signals.extend(self.signal(child)),
+                "signal" => signals.extend(self.signal(child, &mut notes)),
                 _ => {}
             }
         }
@@ -162,6 +162,7 @@ impl Reader<'_> {
             operations: Cow::Owned(operations),
             attributes: Cow::Owned(attributes),
             signals: Cow::Owned(signals),
+            notes: Cow::Owned(notes),
             doc: Name::from(annotations.doc),
             ..empty(Name::from(id.replace('.', "::")), Name::from(id))
         })
@@ -190,17 +191,20 @@ impl Reader<'_> {
             let problem = Problem::new(element.span, "a method without an answer raises nothing");
             self.report.add(problem);
         }
+        operation.notes = annotations.kept.into();
         operation.doc = Name::from(annotations.doc);
         Some(operation)
     }
 
-    /// A signal; its arguments are its fields.
-    fn signal(&mut self, element: &Element<'_>) -> Option<Signal> {
+    /// A signal; its arguments are its fields. `notes` are those of the interface.
+    fn signal(&mut self, element: &Element<'_>, notes: &mut Vec<(Name, Name)>) -> Option<Signal> {
         let name = self.member(element)?;
         let arguments = self.arguments(element, Direction::Out)?;
         let fields = arguments.into_iter().map(|argument| argument.field).collect();
+        let annotations = Annotations::of(element, self.report);
+        notes.extend(annotations.kept.into_iter().map(|note| of_signal(&name, note)));
         let mut signal = Signal::new(name, fields);
-        signal.doc = Name::from(Annotations::of(element, self.report).doc);
+        signal.doc = Name::from(annotations.doc);
         Some(signal)
     }
 

@@ -33,6 +33,56 @@ fn a_file_may_be_one_interface() {
     assert!(parse_node(text).is_err(), "an object tells a node");
 }
 
+/// Qt's compiler refuses `a{sv}` where no annotation says which class of Qt's it is.
+#[test]
+fn the_classes_of_qt_are_printed_as_they_were_read() {
+    let annotation =
+        |name: &str, value: &str| format!("      <annotation name=\"{name}\" value=\"{value}\"/>\n");
+    let qt = "org.qtproject.QtDBus.QtTypeName";
+    let members = [
+        (
+            "method",
+            "Find",
+            annotation(&format!("{qt}.In0"), "QVariantMap")
+                + &annotation(&format!("{qt}.Out0"), "QMap&lt;int,Pair&gt;"),
+        ),
+        ("signal", "Find", annotation(&format!("{qt}.Out0"), "QVariantMap")),
+        ("signal", "Found", annotation("com.trolltech.QtDBus.QtTypeName.In0", "QVariantMap")),
+        ("property", "Facts", annotation(qt, "QVariantMap")),
+    ];
+    let mut text = String::from("<node><interface name=\"org.example.Qt\">\n");
+    for (element, name, annotations) in &members {
+        let rest = match *element {
+            "property" => " type=\"a{sv}\" access=\"readwrite\"",
+            _ => "",
+        };
+        let strange = "<annotation name=\"org.example.Strange\" value=\"x\"/><annotation name=\"org.example.Found:org.qtproject.QtDBus.X\" value=\"x\"/>";
+        text += &format!("<{element} name=\"{name}\"{rest}>{annotations}{strange}");
+        if *element != "property" {
+            text += "<arg name=\"v\" type=\"a{sv}\"/>";
+        }
+        text += &format!("</{element}>");
+    }
+    text += "</interface></node>";
+    let contract = parse(&text, "qt.xml").unwrap_or_else(|e| panic!("{e}"));
+    let printed = settled(&contract, "qt.xml");
+    for (element, name, annotations) in &members {
+        let (_, rest) =
+            printed.split_once(&format!("    <{element} name=\"{name}\"")).expect("it is printed");
+        let (body, _) = rest.split_once(&format!("    </{element}>")).expect("it has a body");
+        let (_, body) = body.split_once(">\n").expect("an element begins");
+        let all: String = body
+            .lines()
+            .filter(|line| line.contains("annotation"))
+            .map(|line| line.to_owned() + "\n")
+            .collect();
+        assert_eq!(&all, annotations, "{printed}");
+    }
+    // A served object says it too.
+    let interfaces: Vec<&Interface> = contract.interfaces().map(|interface| &**interface).collect();
+    assert_eq!(print_node(&interfaces, &[]).matches("QtTypeName").count(), 5);
+}
+
 /// What GLib's compiler accepts is well-formed and valid.
 #[test]
 fn printed_contracts_are_accepted_by_gdbus_codegen() {
