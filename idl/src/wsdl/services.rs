@@ -17,6 +17,7 @@
 use super::bindings::Bindings;
 use super::builtin::Typed;
 use super::limits::PORTS;
+use super::marks;
 use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
@@ -85,7 +86,8 @@ struct Style {
 struct Content {
     /// The element around the parameters.
     wrapper: Option<QName>,
-    /// The namespace of the members in the wrapper, where it is another.
+    /// The namespace of the members in the wrapper, where it is another; of parameters that stand alone, where it is not
+    /// that of the port type.
     members: Option<String>,
     /// Whether parameters stand alone in the body.
     bare: bool,
@@ -388,7 +390,14 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     None => {
                         content.bare = true;
                         let typed = self.types.element(&QName::new(element.namespace.clone(), ""), found)?.1;
-                        content.fields.push(Field { name: Name::from(element.local), shape: typed.shape });
+                        // Elements are of a schema, whose namespace need not be that of the port type.
+                        let own = content.members.get_or_insert_with(|| element.namespace.clone());
+                        let shape = if *own == element.namespace {
+                            typed.shape
+                        } else {
+                            marks::within(&element.namespace, typed.shape)
+                        };
+                        content.fields.push(Field { name: Name::from(element.local), shape });
                     }
                 }
             } else if part.get("type").is_some() {
@@ -403,6 +412,9 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     content.fields.push(Field { name: Name::from(local), shape });
                 }
             }
+        }
+        if content.bare && content.members.as_ref() == Some(&of.namespace) {
+            content.members = None;
         }
         if message.one("part").is_none() && content.wrapper.is_none() {
             // Nothing stands in the body.

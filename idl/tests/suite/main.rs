@@ -23,3 +23,4 @@ mod strangers_midl;
 mod strangers_wsdl;
 mod wsdl;
 mod wsdl_members;
+mod wsdl_messages;

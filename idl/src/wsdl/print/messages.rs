@@ -11,6 +11,7 @@
 //! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
 //! without an operation.
 
+use super::super::marks;
 use super::super::names::{self, QName, is_name};
 use super::elements::Elements;
 use super::paper::Paper;
@@ -239,8 +240,11 @@ impl Messages<'_, '_> {
             self.wrapper(&wrapper, &members, &fields)?;
             parts.push(("parameters".to_owned(), Part::Element(wrapper)));
         } else {
+            let reply = (way == "Output") != method.calls_back;
+            let members = names::members(Some(method.of), operation, reply);
             for field in &fields {
-                let element = QName::new(namespace.clone(), field.name.to_string());
+                let own = marks::namespace(&field.shape).unwrap_or(&members);
+                let element = QName::new(own, field.name.to_string());
                 self.global(&element, field)?;
                 parts.push((field.name.to_string(), Part::Element(element)));
             }
@@ -275,16 +279,15 @@ impl Messages<'_, '_> {
         if wrapper.namespace == namespace || fields.is_empty() {
             self.schemas.fields(&wrapper.namespace, fields, &mut paper)?;
         } else {
-            paper.open("xs:sequence", &[]);
-            for field in fields {
-                let element = QName::new(namespace, field.name.to_string());
-                self.global(&element, field)?;
-                let name = self.schemas.refer(&wrapper.namespace, &element);
-                let missing = presence(&field.shape) != Presence::Required;
-                let zero = [("minOccurs", "0"), ("ref", name.as_str())];
-                paper.empty("xs:element", zero.get(usize::from(!missing)..).unwrap_or_default());
-            }
-            paper.close();
+            // What says where its element is stays there.
+            let placed = |field: &Field| match marks::namespace(&field.shape) {
+                Some(_) => field.clone(),
+                None => {
+                    Field { name: field.name.clone(), shape: marks::within(namespace, field.shape.clone()) }
+                }
+            };
+            let fields: Vec<Field> = fields.iter().map(placed).collect();
+            self.schemas.fields(&wrapper.namespace, &fields, &mut paper)?;
         }
         paper.close();
         paper.close();
@@ -294,12 +297,13 @@ impl Messages<'_, '_> {
 
     /// An element that stands alone. Its type may be of another namespace.
     fn global(&mut self, element: &QName, field: &Field) -> Result<(), String> {
-        let kind = self.schemas.refer_to(&element.namespace, &field.shape)?;
+        let shape = marks::unmarked(&field.shape);
+        let kind = self.schemas.refer_to(&element.namespace, shape)?;
         let mut attributes = vec![("name", element.local.as_str())];
         if !is_name(&element.local) {
             return Err(format!("`{}` is no name of XML", element.local));
         }
-        if presence(&field.shape) == Presence::Nillable {
+        if presence(shape) == Presence::Nillable {
             attributes.push(("nillable", "true"));
         }
         attributes.push(("type", &kind));
