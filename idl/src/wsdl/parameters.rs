@@ -21,22 +21,32 @@ pub(super) fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
 }
 
 /// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the
-/// return value. Other members of the reply are `out` parameters.
+/// return value. Other members of the reply are `out` parameters, each before those that stand behind it there: both
+/// messages are written in the order of the parameters, and readers with the schema at hand want that of the schema.
 pub(super) fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>) -> (Vec<Parameter>, Shape) {
     let mut returns = Shape::Void;
     if reply.first().is_some_and(|first| first.name == format!("{name}Result")) {
         returns = reply.remove(0).shape;
     }
+    let is_same = |out: &Field, field: &Field| out.name == field.name && same(&out.shape, &field.shape);
+    let goes_both_ways = |out: &Field| request.iter().any(|field| is_same(out, field));
+    // Each with whether the request has it, too.
+    let mut reply: Vec<(bool, Field)> = reply.into_iter().map(|out| (goes_both_ways(&out), out)).collect();
+    let out = |field: Field| Parameter { direction: Direction::Out, field };
     let mut parameters = Vec::new();
     for field in request {
-        let back = reply.iter().position(|out| out.name == field.name && same(&out.shape, &field.shape));
-        if let Some(at) = back {
-            reply.remove(at);
-        }
-        let direction = if back.is_some() { Direction::InOut } else { Direction::In };
-        parameters.push(Parameter { direction, field });
+        let Some(at) = reply.iter().position(|(both, out)| *both && is_same(out, &field)) else {
+            parameters.push(Parameter { direction: Direction::In, field });
+            continue;
+        };
+        let mut before: Vec<_> = reply.drain(..=at).collect();
+        before.pop();
+        let (later, passed): (Vec<_>, Vec<_>) = before.into_iter().partition(|(both, _)| *both);
+        parameters.extend(passed.into_iter().map(|(_, field)| out(field)));
+        drop(reply.splice(..0, later));
+        parameters.push(Parameter { direction: Direction::InOut, field });
     }
-    parameters.extend(reply.into_iter().map(|field| Parameter { direction: Direction::Out, field }));
+    parameters.extend(reply.into_iter().map(|(_, field)| out(field)));
     (parameters, returns)
 }
 

@@ -60,6 +60,40 @@ fn elements_that_stand_alone_are_in_their_schemas_namespace() {
     assert!(!text.contains("targetNamespace=\"urn:t\" xmlns"), "no element is in it: {text}");
 }
 
+/// A validating reader wants the elements of an answer in the order of the schema; DataContractSerializer loses those that
+/// come late.
+#[test]
+fn answers_have_the_order_of_their_schema() {
+    let elements = |names: &str| {
+        let element = |name: &str| format!("<xs:element name=\"{name}\" type=\"xs:int\"/>");
+        names.split_whitespace().map(element).collect::<String>()
+    };
+    let wrapper = |name: &str, members: &str| {
+        format!(
+            "<xs:element name=\"{name}\"><xs:complexType><xs:sequence>{}</xs:sequence></xs:complexType></xs:element>",
+            elements(members)
+        )
+    };
+    for (asked, answered, wanted) in [
+        ("a b", "return b", "in a, out return, inout b"),
+        ("a b", "AskResult x a y b z", "out x, inout a, out y, inout b, out z"),
+        // No order of parameters gives both: what goes both ways follows the request.
+        ("a b", "b x a", "out x, inout a, inout b"),
+        ("a", "x y", "in a, out x, out y"),
+    ] {
+        let schema = wrapper("Ask", asked) + &wrapper("AskResponse", answered);
+        let contract = read(&described(&schema, "s:Ask", "s:AskResponse"));
+        let list: Vec<String> = (only(&contract).operations[0].parameters.iter())
+            .map(|parameter| format!("{:?} {}", parameter.direction, parameter.field.name))
+            .map(|text| {
+                text.replacen("InOut", "inout", 1).replacen("In ", "in ", 1).replacen("Out ", "out ", 1)
+            })
+            .collect();
+        assert_eq!(list.join(", "), wanted);
+        printed(&contract);
+    }
+}
+
 /// Parameters of another namespace that come as often as need be.
 #[test]
 fn repeated_parameters_of_another_namespace_are_printed_so() {
