@@ -94,6 +94,19 @@ fn answers_have_the_order_of_their_schema() {
     }
 }
 
+/// Makers of classes for Java give both elements one method, and refuse a description with two such.
+#[test]
+fn no_element_beside_a_type_differs_from_another_in_capitals_alone() {
+    let schema = "<xs:complexType name=\"Order\"><xs:sequence><xs:element name=\"n\" type=\"xs:int\"/></xs:sequence></xs:complexType>\
+        <xs:element name=\"order\" type=\"s:Order\"/><xs:element name=\"Out\" type=\"xs:int\"/>";
+    let text = printed(&read(&described(schema, "s:order", "s:Out")));
+    assert!(
+        text.contains("<xs:element name=\"order\" ") && text.contains("<xs:complexType name=\"Order\">"),
+        "{text}"
+    );
+    assert!(!text.contains("<xs:element name=\"Order\" "), "{text}");
+}
+
 /// Parameters of another namespace that come as often as need be.
 #[test]
 fn repeated_parameters_of_another_namespace_are_printed_so() {

@@ -9,7 +9,8 @@
 //! namespaces.
 //!
 //! Invariants: an element or type of one name is one thing; adding another one is an error with both named.
-//! Elements that serializers have beside each type give way to elements of messages.
+//! Elements that serializers have beside each type give way to elements of messages, and are left out beside one whose name
+//! is another in capitals alone: makers of Java see the two as one.
 
 use super::super::builtin::ADDRESSING;
 use super::super::names::{QName, SCHEMA, SERIALIZATION};
@@ -17,7 +18,7 @@ use super::super::tree::XML;
 use super::families::Families;
 use super::paper::Paper;
 use everywire_model::Shape;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Stands around numbers of namespaces: no character, so no name has it.
 const MARK: char = '\u{fdd0}';
@@ -172,6 +173,17 @@ impl<'f> Schemas<'f> {
     /// The schemas as documents, without the declaration at the head of a file, by their namespace. Schemas
     /// of serializers and of addressing are added where others refer to them.
     pub(super) fn finish(self) -> Vec<(String, String)> {
+        let folded = |name: &QName| (name.namespace.clone(), name.local.to_lowercase());
+        let named: HashSet<(String, String)> = (self.elements.iter())
+            .filter(|(_, element)| matches!(element, Element::Named(_)))
+            .map(|(name, _)| folded(name))
+            .collect();
+        let is_left_out = |namespace: &str, (local, is_type): &(String, bool)| {
+            let name = QName::new(namespace, local.clone());
+            !is_type
+                && matches!(self.elements.get(&name), Some(Element::Usual))
+                && named.contains(&folded(&name))
+        };
         let ranks: HashMap<&str, usize> = self.spaces.keys().map(String::as_str).zip(0..).collect();
         let mut schemas = Vec::new();
         for (namespace, space) in &self.spaces {
@@ -195,7 +207,7 @@ impl<'f> Schemas<'f> {
             for used in &space.used {
                 paper.empty("xs:import", &[("namespace", used)]);
             }
-            for part in space.parts.values() {
+            for (_, part) in space.parts.iter().filter(|(key, _)| !is_left_out(namespace, key)) {
                 // No name has the mark; a text of the contract (a default, a value of an enumeration) should not
                 // have it either.
                 for (at, piece) in part.split(MARK).enumerate() {
