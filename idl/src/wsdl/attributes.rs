@@ -156,7 +156,7 @@ impl<'n, 't> Types<'n, 't, '_> {
 }
 
 /// Whether a value of this shape is one text.
-fn is_simple(shape: &Shape) -> bool {
+pub(super) fn is_simple(shape: &Shape) -> bool {
     match shape.resolved() {
         Shape::Text(_) | Shape::Enum(_) | Shape::Bool | Shape::Char | Shape::WideChar => true,
         Shape::Sequence(list) => matches!(list.element.resolved(), Shape::U8),

@@ -14,11 +14,12 @@
 //!
 //! An operation that needs something undefined is left out with a note that says what; the others are read.
 
+use super::attributes::is_simple;
 use super::bindings::Bindings;
 use super::builtin::Typed;
 use super::limits::PORTS;
-use super::marks;
-use super::members::{Place, is_schema, is_serialized};
+use super::marks::{self, Mark};
+use super::members::{Place, is_schema, is_serialized, written};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
 use super::ports::Port;
@@ -464,8 +465,17 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         found
     }
 
-    /// A fault without members, or with a simple type, has no exception and is remarked: it still arrives as
-    /// a fault.
+    /// A detail that is a text alone: an exception of one member. None where it is none, or a type has the element's name.
+    fn text_alone(&mut self, element: &QName, shape: Shape) -> Option<Hold<Struct>> {
+        if !is_simple(&shape) || self.types.schemas.types.contains_key(element) {
+            return None;
+        }
+        let fields = vec![Field { name: Name::from("Value"), shape: Mark::Text.on(written(shape)) }];
+        let (name, id) = (self.types.name(element, "TYPE"), Name::from(element.to_string()));
+        Some(Hold::new(Struct { name, id, fields: fields.into() }))
+    }
+
+    /// A fault that is in no document, or a list, has no exception and is remarked: it still arrives as a fault.
     fn faults(
         &mut self,
         of: &QName,
@@ -478,10 +488,19 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let Some(message) = fault.qname("message", self.types.report) else { continue };
             let Some(message) = self.messages.get(&message).copied() else { continue };
             let Some(part) = message.one("part") else { continue };
-            let Some(element) = part.qname("element", self.types.report) else { continue };
-            let found =
-                if super::builtin::find(&element).is_some() { None } else { self.global(&element, part) };
-            let named = found.and_then(|found| found.qname("type", self.types.report));
+            // In the style `rpc` a part may have a type alone: the element is called as the part is.
+            let alone = part.get("element").is_none();
+            let (element, found, named) = if alone {
+                let Some(named) = part.qname("type", self.types.report) else { continue };
+                let local = part.get("name").unwrap_or_default();
+                (QName::new(of.namespace.clone(), local), Some(part), Some(named))
+            } else {
+                let Some(element) = part.qname("element", self.types.report) else { continue };
+                let is_builtin = super::builtin::find(&element).is_some();
+                let found = if is_builtin { None } else { self.global(&element, part) };
+                let named = found.and_then(|found| found.qname("type", self.types.report));
+                (element, found, named)
+            };
             let typed = match (&named, found) {
                 // A detail is what it is declared to be, whatever extends it.
                 (Some(name), Some(found)) => match super::builtin::find(name) {
@@ -494,7 +513,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     .map(|(_, typed)| typed),
                 (_, None) => None,
             };
-            let Some(Shape::Struct(detail)) = typed.map(|typed| typed.shape) else {
+            let detail = match typed.map(|typed| typed.shape) {
+                Some(Shape::Struct(detail)) => Some(detail),
+                Some(shape) => self.text_alone(&element, shape),
+                None => None,
+            };
+            let Some(detail) = detail else {
                 let text = format!(
                     "{of}.{}: the fault {element} has no members and is not typed",
                     node.get("name").unwrap_or_default()

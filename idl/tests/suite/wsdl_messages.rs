@@ -1,5 +1,6 @@
 //! Messages of descriptions that others wrote by hand: which elements they are, and in which order.
 
+use everywire_idl::wsdl::marks::Mark;
 use everywire_idl::wsdl::{names, parse, print};
 use everywire_model::{Contract, Interface};
 
@@ -118,4 +119,33 @@ fn repeated_parameters_of_another_namespace_are_printed_so() {
         text.lines().find(|line| line.contains("ref=") && line.contains(":Far")).unwrap_or_default();
     assert!(element.contains("maxOccurs=\"unbounded\""), "{text}");
     assert!(text.contains("<xs:element name=\"Far\" type=\"xs:int\"/>"), "{text}");
+}
+
+/// Details that are a text alone, as `FaultException<string>` has them, and those of rpc/encoded services, whose parts have
+/// types and no elements.
+#[test]
+fn faults_without_members_and_of_parts_with_types_are_exceptions() {
+    let schema = "<xs:element name=\"In\" type=\"xs:int\"/><xs:element name=\"Out\" type=\"xs:int\"/>\
+        <xs:complexType name=\"Broke\"><xs:sequence><xs:element name=\"missing\" type=\"xs:int\"/></xs:sequence></xs:complexType>\
+        <xs:simpleType name=\"Code\"><xs:restriction base=\"xs:string\"/></xs:simpleType><xs:element name=\"Code\" type=\"s:Code\"/>\
+        <xs:element name=\"Why\" type=\"xs:string\"/>";
+    let text = described(schema, "s:In", "s:Out")
+        .replace(
+            "<portType",
+            "<message name=\"Why\"><part name=\"fault\" element=\"s:Why\"/></message><message name=\"Broke\"><part name=\"fault\" type=\"s:Broke\"/></message>\
+             <message name=\"Code\"><part name=\"fault\" element=\"s:Code\"/></message><portType",
+        )
+        .replace(
+            "</operation></portType>",
+            "<fault name=\"a\" message=\"t:Why\"/><fault name=\"b\" message=\"t:Broke\"/><fault name=\"c\" message=\"t:Code\"/></operation></portType>",
+        );
+    let contract = read(&text);
+    let operation = &only(&contract).operations[0];
+    let raised: Vec<&str> = operation.raises.iter().map(|detail| detail.id.as_ref()).collect();
+    // An element that is called as another type is: its exception would have the name of that.
+    assert_eq!(raised, ["{urn:s}Why", "{urn:s}Broke"]);
+    let why = &operation.raises[0].fields;
+    assert_eq!((why.len(), Mark::of(&why[0].shape)), (1, Some(Mark::Text)));
+    assert_eq!(names::detail(operation, &operation.raises[1]).to_string(), "{urn:t}fault");
+    printed(&contract);
 }

@@ -20,6 +20,7 @@ mod hostile;
 mod http;
 mod http_actions;
 mod http_ends;
+mod http_faults;
 mod http_repeats;
 mod http_support;
 mod lists;

@@ -35,6 +35,7 @@ use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Kept, Meaning, Place};
+use crate::values::QName;
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
@@ -287,7 +288,14 @@ impl SoapChannel {
                     declared.detail.local == **local && (!exact || declared.detail.namespace == **namespace)
                 })
             };
-            named(true).or_else(|| named(false))
+            // Axis 1 calls the element of a detail as the exception's class is called in Java, `shop.Closed`.
+            let by_class = || {
+                let (_, class) = local.rsplit_once('.').filter(|_| namespace.is_empty())?;
+                plan.faults
+                    .iter()
+                    .find(|declared| QName::parse(&declared.id).is_some_and(|id| id.local == class))
+            };
+            named(true).or_else(|| named(false)).or_else(by_class)
         });
         match declared {
             Some(declared) => {
