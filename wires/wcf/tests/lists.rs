@@ -204,3 +204,22 @@ fn lists_in_a_list_are_called_as_the_description_calls_them() {
         assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
     }
 }
+
+/// JAX-RPC has no element around a list that could be nil: Axis 1 writes one nil item for null. Items that can be nil, and texts,
+/// are what they are.
+#[test]
+fn a_list_that_is_nil_has_one_item_that_is() {
+    let point = structure("{urn:o}Point", vec![("x", Shape::I32)]);
+    let optional = Shape::Optional(Hold::new(Shape::I32));
+    for (item, wanted) in
+        [(Shape::I32, vec![]), (point, vec![]), (optional, vec![Value::Nothing]), (text(), vec![said("")])]
+    {
+        let fields = structure("", vec![("v", Mark::Items.on(Shape::sequence(item))), ("n", Shape::I32)]);
+        let nil = "<v xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\" i:nil=\"true\"/>";
+        for order in [format!("{nil}<n>5</n>"), format!("<n>5</n>{nil}")] {
+            let body = format!("<Op xmlns=\"urn:o\">{order}</Op>");
+            let value = decode(Form::Text, body.as_bytes(), &Words::default(), &fields);
+            assert_eq!(value, record(vec![("v", Value::List(wanted.clone())), ("n", Value::Integer(5))]));
+        }
+    }
+}

@@ -170,8 +170,19 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Some(field) if is_named => is_choice(&field.shape, name),
             _ => is_field(fields, index, name, wraps),
         };
-        let places: Vec<usize> =
+        let mut places: Vec<usize> =
             members.iter().filter(|(name, _)| is_item(name)).map(|(_, at)| *at).collect();
+        // One that is nil in place of items that cannot be: a list that is null, to which JAX-RPC gives no element of its own
+        // (Axis 1).
+        if let [at] = *places.as_slice()
+            && !is_named
+            && shape.element().is_some_and(is_never_nil)
+        {
+            self.cursor.seek(at, depth);
+            if self.cursor.enter()?.is_some_and(|entered| entered.nil) {
+                places.clear();
+            }
+        }
         let count = places.len();
         self.fits(shape, count)?;
         let apart = Some(Box::new(Apart { places, ..Apart::default() }));
@@ -253,4 +264,14 @@ fn is_it(found: &Found<'_>, wanted: &Attribute<'_>) -> bool {
         } else {
             found.namespace.as_deref() == Some(wanted.namespace)
         }
+}
+
+/// Whether no value of this type reads from an element that is nil, or only as one whose members are all missing.
+fn is_never_nil(shape: &Shape) -> bool {
+    match shape.resolved() {
+        Shape::Bool | Shape::Char | Shape::WideChar | Shape::Enum(_) | Shape::Struct(_) | Shape::Union(_) => {
+            true
+        }
+        other => other.width().is_some(),
+    }
 }
