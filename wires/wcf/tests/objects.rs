@@ -4,6 +4,7 @@
 
 use crate::common::*;
 use everywire_model::shape::{Field, Hold, Struct, Text};
+use everywire_model::value::TypedShape;
 use everywire_model::{Budget, Shape, Value};
 use everywire_wcf::limits::MAX_REFERENCES;
 use everywire_wcf::nbfx::{Prefix, Record, Text as Chars, Word, Writer};
@@ -328,4 +329,34 @@ fn many_references_look_through_the_document_once() {
         }
     });
     assert_eq!(items.map(|items| items.len()), Ok(MANY));
+}
+
+/// A qualified name among values of any type is told with its namespace: its prefix means nothing elsewhere. And XML Schema has
+/// a duration beside that of .NET, the only one that others know.
+#[test]
+fn plain_types_of_values_keep_what_only_their_place_tells() {
+    let schema = "xmlns:b='http://www.w3.org/2001/XMLSchema'";
+    for (content, id, wanted) in [
+        (
+            format!("<v i:type='b:QName' {schema} xmlns:q='urn:q'>q:n</v>"),
+            "{http://www.w3.org/2001/XMLSchema}QName",
+            "{urn:q}n",
+        ),
+        (
+            format!("<v i:type='b:duration' {schema}>P1D</v>"),
+            "{http://www.w3.org/2001/XMLSchema}duration",
+            "P1D",
+        ),
+        (
+            "<v i:type='z:duration'>P1D</v>".to_owned(),
+            "{http://schemas.microsoft.com/2003/10/Serialization/}duration",
+            "P1D",
+        ),
+    ] {
+        let Ok(Value::Variant(held)) = read(Shape::Variant, &content) else { panic!("{content}") };
+        let (TypedShape(shape), value) = *held;
+        let Shape::Alias(alias) = &shape else { panic!("{shape:?}") };
+        assert_eq!((alias.id.as_ref(), &value), (id, &Value::Text(wanted.to_owned())));
+    }
+    assert!(read(Shape::Variant, &format!("<v i:type='b:QName' {schema}>nowhere:n</v>")).is_err());
 }

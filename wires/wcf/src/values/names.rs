@@ -6,7 +6,7 @@
 
 use everywire_idl::wsdl::names::{self, DATA, QName, last_part};
 use everywire_model::Shape;
-use everywire_model::shape::{Alias, Text};
+use everywire_model::shape::{Alias, Hold, Text};
 use std::borrow::Cow;
 
 pub(super) use everywire_idl::wsdl::names::{ARRAYS, SCHEMA, SERIALIZATION};
@@ -114,16 +114,22 @@ pub(super) fn schema_shape(name: &str) -> Option<Shape> {
     (0..arrays).try_fold(plain_shape(plain)?, |shape, _| Some(Shape::sequence(shape)))
 }
 
+/// The shape of XML Schema's own duration; .NET's is another type of that name.
+pub(super) fn schema_duration() -> Shape {
+    carried(SCHEMA, "duration")
+}
+
+/// A text under the name of its type.
+fn carried(namespace: &str, name: &str) -> Shape {
+    let id = format!("{{{namespace}}}{name}").into();
+    Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target: Shape::Text(Text::WIDE) }))
+}
+
 fn plain_shape(name: &str) -> Option<Shape> {
-    use everywire_model::shape::Hold;
-    let text = || Shape::Text(Text::WIDE);
-    let typed = |namespace: &str| {
-        let id = format!("{{{namespace}}}{name}").into();
-        Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target: text() }))
-    };
+    let typed = |namespace: &str| carried(namespace, name);
     Some(match name {
         "char" => Shape::WideChar,
-        "string" => text(),
+        "string" => Shape::Text(Text::WIDE),
         // Types without a neutral counterpart are carried in their notation.
         "decimal" | "dateTime" | "anyURI" | "QName" => typed(SCHEMA),
         "duration" | "guid" => typed(SERIALIZATION),

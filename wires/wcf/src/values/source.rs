@@ -34,7 +34,7 @@ pub(super) use state::ElementSource;
 use super::Reading;
 use super::cursor::{Cursor, Entered, Run};
 use super::graph::is_derived;
-use super::names::{Notation, notation, schema_shape};
+use super::names::{Notation, SCHEMA, notation, schema_duration, schema_shape};
 use super::scalar::Content;
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
@@ -263,6 +263,11 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let frame = self.frames.last().unwrap_or(&self.base);
         match &frame.kind {
             Kind::Struct(fields, _) => notation(&fields.fields.get(frame.index)?.shape),
+            // A value that tells its type itself.
+            Kind::Variant => {
+                let told = frame.entered.as_ref()?.kind.as_deref();
+                (told == Some("QName")).then_some(Notation::QName)
+            }
             _ => None,
         }
     }
@@ -451,11 +456,15 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             }
             return Ok(Shape::Void);
         };
+        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
+        // Two have this name, and who wrote one of XML Schema knows no other.
+        if told == "duration" && self.namespace_told(at)?.0 == SCHEMA {
+            return Ok(schema_duration());
+        }
         // A plain type needs no contract.
-        if let Some(shape) = schema_shape(told) {
+        if let Some(shape) = schema_shape(&told) {
             return Ok(shape);
         }
-        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
         self.shape_of(at, &told)
     }
 

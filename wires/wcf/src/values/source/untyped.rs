@@ -80,10 +80,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if let [(_, shape)] = types {
             return Ok(shape.clone());
         }
-        let told = self.cursor.told(at, "type")?;
-        let prefix = told.value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
         let place = (self.cursor.position(), self.cursor.depth());
-        let namespace = self.declared(&told, prefix)?;
+        let (namespace, told) = self.namespace_told(at)?;
         if let Some((_, shape)) = types.iter().find(|(known, _)| **known == *namespace) {
             return Ok(shape.clone());
         }
@@ -91,6 +89,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let seen = self.look(Some(&mut outside))?;
         self.cursor.seek(place.0, place.1);
         shape(seen, local, &namespace)
+    }
+
+    /// The namespace of the type that the element tells which starts at this offset, and where it says so.
+    pub(super) fn namespace_told(&mut self, at: usize) -> Visit<(String, Told)> {
+        let told = self.cursor.told(at, "type")?;
+        let prefix = told.value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
+        Ok((self.declared(&told, prefix)?, told))
     }
 
     /// The shape of the value in the element of this name that was entered, whose type nobody tells.
