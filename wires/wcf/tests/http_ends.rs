@@ -104,3 +104,25 @@ fn a_oneway_call_that_is_answered_with_other_text_has_the_status_s_meaning() {
         assert_eq!((failure.code(), failure.completed()), (Some(code), Completed::Maybe), "{failure}");
     }
 }
+
+/// Behind an answer from another thread nobody asks for events: the end that follows it is due at once. Clients of HTTP/1.0
+/// (Axis 1) read on until it comes.
+#[test]
+fn the_end_behind_an_answer_is_due_at_once() {
+    for (version, headers) in [("1.0", ""), ("1.1", "Connection: close\r\n")] {
+        let mut session = accepting("basic://127.0.0.1:8000?security=none");
+        let request = post("/echo", &(basic("Say") + headers), say("x").as_bytes());
+        let request = String::from_utf8(request).unwrap().replace("HTTP/1.1", &format!("HTTP/{version}"));
+        send(&mut session, request.as_bytes()).unwrap();
+        let call = calls(&mut session).remove(0);
+        let results = interface().operations[0].results.clone();
+        let values = Values(&results, vec![Value::Text("y".into())]);
+        session.answer(call.id, Answer::Done(&values)).unwrap();
+        assert!(told(&mut session).starts_with(&format!("HTTP/{version} 200 OK")));
+        let now = Instant::now();
+        assert!(session.deadline().is_some_and(|due| due <= now), "{version}");
+        session.expire(now).unwrap();
+        assert!(matches!(session.poll(), Some(Event::Closed)), "{version}");
+        assert!(session.poll().is_none() && session.deadline().is_none_or(|due| due > now));
+    }
+}

@@ -383,7 +383,8 @@ impl Session for Accepting {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.doomed.is_some() {
+        // What was sent last may have been an answer from another thread, behind which nobody asks for events.
+        if self.doomed.is_some() || (self.server.is_over() && !self.closed) {
             return Some(self.begun);
         }
         let server = if self.closed { None } else { self.server.deadline() };
@@ -416,7 +417,8 @@ impl Session for Accepting {
             let result = self.exchange.expire(now);
             return result.map_err(|failure| broken_envelope(&failure, self.server.received()));
         }
-        if !self.closed && self.server.expire(now).map_err(|breach| self.violation(breach))? {
+        let is_over = self.server.is_over();
+        if !self.closed && (is_over || self.server.expire(now).map_err(|breach| self.violation(breach))?) {
             self.closed = true;
             self.events.push_back(Event::Closed);
         }
