@@ -19,6 +19,8 @@ pub(super) struct Schemas<'n, 't> {
     pub(super) attributes: HashMap<QName, &'n Node<'t>>,
     pub(super) attribute_groups: HashMap<QName, &'n Node<'t>>,
     pub(super) groups: HashMap<QName, &'n Node<'t>>,
+    /// Elements in whose place others may stand (`substitutionGroup`).
+    pub(super) heads: HashSet<QName>,
     /// Names of the types, in the order of the documents.
     pub(super) order: Vec<QName>,
     /// The types that extend each type. By the base; only extensions count, since a restriction has no member
@@ -59,6 +61,8 @@ impl<'n, 't> Schemas<'n, 't> {
             let name = QName::new(target, local);
             match child.local {
                 "element" => {
+                    let head = child.get("substitutionGroup").and_then(|head| child.resolve(head.trim()));
+                    self.heads.extend(head);
                     self.elements.entry(name).or_insert(child);
                 }
                 "attribute" => {

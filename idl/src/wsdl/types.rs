@@ -314,6 +314,9 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
                     self.lose(element, "element", &name);
                     return None;
                 };
+                if self.schemas.heads.contains(&name) {
+                    self.remark(format!("{of}: elements that stand for {name} are left out"));
+                }
                 // Its type is one and the same wherever it is named, so that it may contain itself.
                 home = QName::new(name.namespace, "");
                 found

@@ -540,3 +540,16 @@ fn parameters_are_in_the_namespace_that_the_schema_says() {
     let again = parse(&printed, "printed.wsdl").unwrap_or_else(|e| panic!("{printed}\n{e}"));
     assert_eq!(spaces(&again), wanted, "{printed}");
 }
+
+/// Elements of a substitution group are not read: a reader skips them as others that the contract does not know, so it says so.
+#[test]
+fn elements_that_stand_for_others_are_told_as_left_out() {
+    let contract = read(
+        r#"<s:element name="animal" type="t:Animal"/><s:element name="dog" type="t:Dog" substitutionGroup=" t:animal"/>
+        <s:complexType name="Animal"><s:sequence><s:element name="name" type="s:string"/></s:sequence></s:complexType>
+        <s:complexType name="Dog"><s:complexContent><s:extension base="t:Animal"/></s:complexContent></s:complexType>
+        <s:complexType name="Zoo"><s:sequence><s:element ref="t:animal" maxOccurs="unbounded"/></s:sequence></s:complexType>
+        <s:element name="lost" substitutionGroup="nowhere:x"/>"#,
+    );
+    assert_eq!(unread(&contract), ["{urn:t}Zoo: elements that stand for {urn:t}animal are left out"]);
+}
