@@ -35,19 +35,30 @@ pub fn imports(text: &str) -> Vec<Import> {
     let file = report.add_file("a document", Arc::from(text));
     let Some(root) = xml::parse_untyped(text, file, &mut report) else { return Vec::new() };
     let Some(node) = Node::of(&root, &mut report) else { return Vec::new() };
-    let mut found = Vec::new();
-    gather(&node, &mut found);
+    let (mut own, mut found) = (HashSet::new(), Vec::new());
+    defined(&node, &mut own);
+    gather(&node, &own, &mut found);
     found
 }
 
-/// Recursion is bounded by the depth of the tree. Collects imports, each once, up to `IMPORTS`.
-fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
+/// Recursion is bounded by the depth of the tree. Collects the namespaces of the schemas in a document.
+fn defined<'n>(node: &'n Node<'_>, own: &mut HashSet<&'n str>) {
+    if node.is(SCHEMA, "schema") {
+        own.extend(node.get("targetNamespace"));
+    } else {
+        node.children.iter().for_each(|child| defined(child, own));
+    }
+}
+
+/// Recursion is bounded by the depth of the tree. Collects imports, each once, up to `IMPORTS`. One that does not say where is
+/// of the schema in the same document, if there is one (`own`): another file beside it may be of another service.
+fn gather(node: &Node<'_>, own: &HashSet<&str>, found: &mut Vec<Import>) {
     let location = match (node.space, node.local) {
         (WSDL, "import") => "location",
         (SCHEMA, "import" | "include" | "redefine") => "schemaLocation",
         _ => {
             for child in &node.children {
-                gather(child, found);
+                gather(child, own, found);
             }
             return;
         }
@@ -56,7 +67,9 @@ fn gather(node: &Node<'_>, found: &mut Vec<Import>) {
         namespace: node.get("namespace").unwrap_or_default().to_owned(),
         location: node.get(location).unwrap_or_default().to_owned(),
     };
-    if found.len() < IMPORTS && !found.contains(&import) {
+    let is_here =
+        node.space == SCHEMA && import.location.is_empty() && own.contains(import.namespace.as_str());
+    if !is_here && found.len() < IMPORTS && !found.contains(&import) {
         found.push(import);
     }
 }

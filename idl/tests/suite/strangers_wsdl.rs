@@ -532,3 +532,26 @@ fn flags_with_braces_are_text() {
     };
     assert!(flags("rye") && !flags("r}ye"));
 }
+
+/// Axis imports the schemas of its own document by their namespaces alone. Another description of those namespaces that lies
+/// beside it is another service, whose elements are qualified here.
+#[test]
+fn schemas_of_the_same_document_are_not_looked_for_beside_it() {
+    let folder = folder("beside");
+    let of = |form: &str| {
+        format!(
+            "<w:definitions xmlns:w='http://schemas.xmlsoap.org/wsdl/' xmlns:s='http://www.w3.org/2001/XMLSchema' xmlns:k='urn:kinds' \
+             xmlns:t='urn:mill' targetNamespace='urn:mill'><w:types><s:schema targetNamespace='urn:mill' {form}><s:import namespace='urn:kinds'/>\
+             </s:schema><s:schema targetNamespace='urn:kinds' {form}><s:import namespace='urn:mill'/><s:complexType name='Sack'><s:sequence>\
+             <s:element name='n' type='s:int'/></s:sequence></s:complexType></s:schema></w:types>\
+             <w:message name='M'><w:part name='sack' type='k:Sack'/></w:message><w:portType name='Mill'><w:operation name='weigh'>\
+             <w:input message='t:M'/></w:operation></w:portType></w:definitions>"
+        )
+    };
+    let path = write(&folder, "encoded.wsdl", &of(""));
+    write(&folder, "wrapped.wsdl", &of("elementFormDefault='qualified'"));
+    let contract = everywire_idl::read(&path).unwrap_or_else(|e| panic!("{e}"));
+    let sack = &first(&contract).operations[0].arguments.fields()[0].shape;
+    let Shape::Struct(sack) = sack.resolved() else { panic!("{sack:?}") };
+    assert_eq!(everywire_idl::wsdl::marks::namespace(&sack.fields[0].shape), Some(""));
+}
