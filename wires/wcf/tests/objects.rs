@@ -360,3 +360,39 @@ fn plain_types_of_values_keep_what_only_their_place_tells() {
     }
     assert!(read(Shape::Variant, &format!("<v i:type='b:QName' {schema}>nowhere:n</v>")).is_err());
 }
+
+/// A type that others extend is one among several where the contract has it. Where a value says that it is of this type, it is
+/// of no other, and can be written as it was read.
+#[test]
+fn a_value_of_any_type_may_be_of_one_that_others_extend() {
+    use crate::http_support::*;
+
+    let text = "<definitions xmlns='http://schemas.xmlsoap.org/wsdl/' xmlns:t='urn:t' targetNamespace='urn:t' \
+        xmlns:s='http://www.w3.org/2001/XMLSchema'><types><s:schema targetNamespace='urn:t' elementFormDefault='qualified'>\
+        <s:element name='Echo'><s:complexType><s:sequence><s:element name='v' type='s:anyType'/></s:sequence></s:complexType></s:element>\
+        <s:element name='EchoResponse'><s:complexType><s:sequence><s:element name='v' type='s:anyType'/><s:element name='p' type='t:Person'/>\
+        </s:sequence></s:complexType></s:element>\
+        <s:complexType name='Person'><s:sequence><s:element name='name' type='s:string'/></s:sequence></s:complexType>\
+        <s:complexType name='Boss'><s:complexContent><s:extension base='t:Person'><s:sequence><s:element name='level' type='s:int'/>\
+        </s:sequence></s:extension></s:complexContent></s:complexType></s:schema></types>\
+        <message name='M'><part name='p' element='t:Echo'/></message><message name='R'><part name='p' element='t:EchoResponse'/></message>\
+        <portType name='T'><operation name='Echo'><input message='t:M'/><output message='t:R'/></operation></portType></definitions>";
+    let contract = everywire_idl::wsdl::parse(text, "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+    let interface = contract.interfaces().next().unwrap().clone();
+    let operation = &interface.operations[0];
+    for (name, more) in [("Person", ""), ("Boss", "<level>3</level>")] {
+        let place = place_with("basic://127.0.0.1:8000?security=none", &interface);
+        let mut session = everywire_wcf::http::Accepting::new(&place);
+        let body = format!(
+            "<Echo xmlns='urn:t' xmlns:t='urn:t'><v xmlns:i='http://www.w3.org/2001/XMLSchema-instance' i:type='t:{name}'>\
+             <name>Z</name>{more}</v></Echo>"
+        );
+        let headers = "Content-Type: text/xml\r\nSOAPAction: \"\"\r\n";
+        send(&mut session, &post("/echo", headers, envelope(&body).as_bytes())).unwrap();
+        let call = calls(&mut session).remove(0);
+        let any = first(&call.body, &operation.arguments);
+        let Value::Variant(held) = &any else { panic!("{any:?}") };
+        let (TypedShape(shape), _) = &**held;
+        assert!(matches!(shape, Shape::Struct(own) if own.id == format!("{{urn:t}}{name}")), "{shape:?}");
+    }
+}

@@ -4,6 +4,7 @@
 //! behind that name. WCF asks for KnownType attributes; here every type that occurs anywhere in the
 //! contract is known. The table is made for operations that have such values, and for nobody else.
 
+use super::graph::is_derived;
 use everywire_idl::wsdl::names;
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Interface, Operation};
@@ -96,7 +97,10 @@ impl Walk {
             }
             Shape::Enum(_) => self.found(shape),
             Shape::Union(held) if is_new(held.identity()) => {
-                self.found(shape);
+                // Of a type that others extend the union has the name, too; a value that tells this name is of the type itself.
+                if !is_derived(held) {
+                    self.found(shape);
+                }
                 held.arms.iter().for_each(|arm| self.shape(&arm.field.shape));
             }
             Shape::Alias(held) if is_new(held.identity()) => {
