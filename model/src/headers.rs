@@ -5,15 +5,35 @@
 //! and never the body, whether a copy was made before or after. What belongs to one connection only (addressing, character sets,
 //! serial numbers) is each session's own and not passed on.
 
+use crate::Visit;
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// The headers of a message.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Headers {
     /// As they came, in the wire's encoding; empty where there are none.
     raw: Bytes,
     edits: Vec<Edit>,
+    /// What the changes bring, in the encoding that was asked for first.
+    written: OnceLock<Box<Written>>,
+}
+
+/// What changes bring, in an encoding.
+#[derive(Debug)]
+struct Written {
+    encoding: &'static str,
+    little: bool,
+    count: usize,
+    bytes: Vec<u8>,
+}
+
+/// The copy is mostly made to be changed: what was written is left behind.
+impl Clone for Headers {
+    fn clone(&self) -> Self {
+        Self { raw: self.raw.clone(), edits: self.edits.clone(), written: OnceLock::new() }
+    }
 }
 
 /// One header.
@@ -95,7 +115,7 @@ pub fn number(content: &[u8]) -> u32 {
 impl Headers {
     /// Headers that came, in the wire's encoding.
     pub fn received(raw: Bytes) -> Self {
-        Self { raw, edits: Vec::new() }
+        Self { raw, ..Self::default() }
     }
 
     /// As they came, in the wire's encoding.
@@ -115,6 +135,7 @@ impl Headers {
 
     /// One more change.
     pub fn edit(&mut self, edit: Edit) {
+        self.written.take();
         self.edits.push(edit);
     }
 
@@ -147,6 +168,52 @@ impl Headers {
             (!later.iter().any(|edit| edit.removes(&header.name))).then_some(header)
         })
     }
+
+    /// What the changes bring, in a wire's encoding and byte order, and how many headers that are. A hop puts the same changes beside
+    /// every message of a route, so they are written once and kept; `write` gets the headers in order, and must write the same each
+    /// time. For a second encoding or byte order they are written anew.
+    ///
+    /// # Errors
+    /// One of them cannot be written. That is not kept.
+    #[inline]
+    pub fn written(
+        &self,
+        encoding: &'static str,
+        little: bool,
+        write: impl Fn(&Header, &mut Vec<u8>) -> Visit<()>,
+    ) -> Visit<(Cow<'_, [u8]>, usize)> {
+        match self.written.get() {
+            Some(held) if held.is(encoding, little) => Ok((Cow::Borrowed(&held.bytes), held.count)),
+            _ => self.write(encoding, little, &write),
+        }
+    }
+
+    #[cold]
+    fn write(
+        &self,
+        encoding: &'static str,
+        little: bool,
+        write: &dyn Fn(&Header, &mut Vec<u8>) -> Visit<()>,
+    ) -> Visit<(Cow<'_, [u8]>, usize)> {
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        for header in self.brought() {
+            write(header, &mut bytes)?;
+            count += 1;
+        }
+        if self.written.get().is_none() {
+            // Another thread may be first; then that is kept.
+            let _ = self.written.set(Box::new(Written { encoding, little, count, bytes: bytes.clone() }));
+        }
+        Ok((Cow::Owned(bytes), count))
+    }
+}
+
+impl Written {
+    /// Whether it is in this encoding: mostly the name is the same text in memory.
+    #[inline]
+    fn is(&self, encoding: &'static str, little: bool) -> bool {
+        self.little == little && (std::ptr::eq(self.encoding, encoding) || self.encoding == encoding)
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +227,40 @@ mod tests {
         assert_eq!(text("99999999999999999999"), 0);
         assert_eq!(Header::bytes("a", &b"12"[..]).number(), 12);
         assert_eq!(Header::bytes("a", &b"\xff\xfe"[..]).number(), 0);
+    }
+
+    #[test]
+    fn changes_are_written_once_for_the_encoding_that_was_first() {
+        let mut headers = Headers::default();
+        headers.add(Header::text("a", "1"));
+        headers.put(Header::text("b", "2"));
+        let times = std::cell::Cell::new(0);
+        let write = |header: &Header, out: &mut Vec<u8>| {
+            times.set(times.get() + 1);
+            out.extend_from_slice(header.name.as_bytes());
+            Ok(())
+        };
+        for _ in 0..3 {
+            let (bytes, count) = headers.written("one", true, write).unwrap();
+            assert_eq!((&*bytes, count), (&b"ab"[..], 2));
+        }
+        assert_eq!(times.get(), 2);
+        // Another encoding, or another byte order, has its own, and takes nothing from the first.
+        for (encoding, little) in [("other", true), ("one", false)] {
+            assert!(matches!(headers.written(encoding, little, write).unwrap(), (Cow::Owned(_), 2)));
+        }
+        assert!(matches!(headers.written("one", true, write).unwrap(), (Cow::Borrowed(b"ab"), 2)));
+        // A change counts at once, here and in a copy.
+        let mut copy = headers.clone();
+        copy.add(Header::text("c", "3"));
+        headers.remove("a");
+        assert_eq!(&*headers.written("one", true, write).unwrap().0, b"b");
+        assert_eq!(&*copy.written("one", true, write).unwrap().0, b"abc");
+        // What cannot be written is told each time.
+        headers.add(Header::text("d", "4"));
+        let fails = |_: &Header, _: &mut Vec<u8>| Err(crate::Failure::malformed("no", 0));
+        assert!(headers.written("one", true, fails).is_err() && headers.written("one", true, fails).is_err());
+        assert_eq!(&*headers.written("one", true, write).unwrap().0, b"bd");
     }
 
     #[test]

@@ -6,12 +6,14 @@
 //! new message will have. Codes below 11 never pass: each connection has its own.
 
 use crate::basics::{Get, NATIVE_LITTLE, Put};
+use crate::dialect::NAME;
 use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
 use crate::signature::check_one;
 use crate::walk::skip;
 use everywire_model::headers::{Content, number};
 use everywire_model::visit::Carries;
-use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
+use everywire_model::{Body, Failure, Header, Initiator, Kind, Visit};
+use std::borrow::Cow;
 
 /// The fields to put in front of the others: those that came with the body, without those that the changes
 /// replace or remove, and the changes. `little` is the byte order of the new message. Each field is padded to
@@ -19,41 +21,53 @@ use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 ///
 /// # Errors
 /// A change names no field that may be written, or has a NUL in its text.
-pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Vec<u8>> {
-    let own = carries.body.and_then(Body::headers);
+pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Cow<'_, [u8]>> {
     let edits = carries.headers;
+    let write = |header: &Header, out: &mut Vec<u8>| write(header, little, out);
+    let brought = match edits {
+        Some(edits) => edits.written(NAME, little, write)?.0,
+        None => Cow::Borrowed(&[][..]),
+    };
+    let Some(own) = carries.body.and_then(Body::headers).filter(|own| !own.is_empty()) else {
+        return Ok(brought);
+    };
     let mut out = Vec::new();
-    if let Some(headers) = own.filter(|headers| !headers.raw().is_empty()) {
-        each(headers.raw(), little, |code, _, _, whole| {
+    if !own.raw().is_empty() {
+        each(own.raw(), little, |code, _, _, whole| {
             let name = code.to_string();
-            if headers.keeps(&name) && edits.is_none_or(|edits| edits.keeps(&name)) {
+            if own.keeps(&name) && edits.is_none_or(|edits| edits.keeps(&name)) {
                 out.extend_from_slice(whole);
                 out.resize(out.len().next_multiple_of(8), 0);
             }
         })?;
     }
-    for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
-        let code = code(header)?;
-        let mut put = Put { out: &mut out, shift: 0, swap: little != NATIVE_LITTLE };
-        match &header.content {
-            Content::Text(text) if text.contains('\0') => {
-                let what = "a header field with a NUL in it";
-                return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
-            }
-            Content::Text(text) => {
-                put.out.reserve(16 + text.len());
-                put.out.extend_from_slice(&[code, 1, b's', 0]);
-                put.string(text.as_bytes());
-            }
-            Content::Bytes(bytes) => {
-                put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
-                put.length(bytes.len());
-                put.out.extend_from_slice(bytes);
-            }
+    own.brought().try_for_each(|header| write(header, &mut out))?;
+    out.extend_from_slice(&brought);
+    Ok(out.into())
+}
+
+/// Writes the field that a header stands for, padded to 8.
+fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<()> {
+    let code = code(header)?;
+    let mut put = Put { out, shift: 0, swap: little != NATIVE_LITTLE };
+    match &header.content {
+        Content::Text(text) if text.contains('\0') => {
+            let what = "a header field with a NUL in it";
+            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
         }
-        put.align(8);
+        Content::Text(text) => {
+            put.out.reserve(16 + text.len());
+            put.out.extend_from_slice(&[code, 1, b's', 0]);
+            put.string(text.as_bytes());
+        }
+        Content::Bytes(bytes) => {
+            put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
+            put.length(bytes.len());
+            put.out.extend_from_slice(bytes);
+        }
     }
-    Ok(out)
+    put.align(8);
+    Ok(())
 }
 
 /// The code of the field that a header stands for: a header's name is that number, from 11 to 255, in digits.

@@ -30,6 +30,7 @@ use everywire_model::{
     Body, Call, CallId, Encode, Encoded, Expects, Failure, Hold, Initiator, Method, Outcome, SendBuffer,
     Visit,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An error that answers a call which was passed on, as it came. The outcome keeps its meaning for whoever
@@ -129,7 +130,7 @@ impl DbusSession {
 struct Beside<'e, E> {
     envelope: &'e mut E,
     /// Whole blocks of eight.
-    fields: Vec<u8>,
+    fields: Cow<'e, [u8]>,
     little: bool,
 }
 
@@ -154,9 +155,12 @@ impl<E: Envelope> Beside<'_, E> {
             return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", len, limits::FIELDS));
         }
         Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
-        let first = start + HEADER;
+        let (first, end) = (start + HEADER, flat.len());
         flat.extend_from_slice(&self.fields);
-        flat.get_mut(first..).unwrap_or_default().rotate_right(self.fields.len());
+        flat.copy_within(first..end, first + self.fields.len());
+        if let Some(place) = flat.get_mut(first..first + self.fields.len()) {
+            place.copy_from_slice(&self.fields);
+        }
         Ok(())
     }
 }

@@ -26,6 +26,7 @@ use everywire_model::visit::Carries;
 use everywire_model::{
     Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Initiator, Kind, Profile, Visit,
 };
+use std::borrow::Cow;
 
 impl GiopSession {
     /// Sends a call whose body is passed on, or that has headers. The character sets of the connection are
@@ -224,36 +225,36 @@ fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
 struct Passing<'a> {
     /// The character sets to tell the peer, in the first request of a connection.
     told: Option<Dialect>,
-    /// Number and data of those that came with the body and pass on.
+    /// Number and data of those that came with the body and pass on, and of those that were put beside it alone.
     kept: Vec<(u32, &'a [u8])>,
-    /// Those that somebody on the way has put there.
-    brought: Vec<(u32, &'a [u8])>,
+    /// Those that the hop puts beside each message, as they are written.
+    brought: Cow<'a, [u8]>,
+    /// How many these are.
+    count: usize,
 }
 
 impl<'a> Passing<'a> {
     /// Gathers the contexts. One that came is left out if it speaks of its connection, or if the edits
     /// replace or remove it.
     fn new(carries: Carries<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
+        let (own, edits) = (carries.body.and_then(Body::headers), carries.headers);
         let mut kept = Vec::new();
-        let edits = carries.headers;
-        if let Some((headers, body)) = carries.body.and_then(|body| Some((body.headers()?, body)))
-            && !headers.raw().is_empty()
-        {
-            let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little: body.little };
-            let stays = |name: &str| headers.keeps(name) && edits.is_none_or(|edits| edits.keeps(name));
-            contexts::each(&mut get, |id, data| {
-                if contexts::passes(id) && stays(&contexts::header_name(id)) {
-                    kept.push((id, data));
-                }
+        if let Some(headers) = own {
+            gather(headers, carries, &mut kept)?;
+        }
+        let (mut brought, mut count) = (Cow::Borrowed(&[][..]), 0);
+        if let Some(edits) = edits {
+            let little = carries.body.map_or(NATIVE_LITTLE, |body| body.little);
+            (brought, count) = edits.written(CDR_NAME, little, |header, out| {
+                let (id, data) = context(header)?;
+                // A list begins at a multiple of four, and so does each context in it.
+                let mut put = Put { out, shift: 0, swap: little != NATIVE_LITTLE };
+                put.u32(id);
+                put.octets(data);
                 Ok(())
             })?;
         }
-        let own = carries.body.and_then(Body::headers);
-        let mut brought = Vec::new();
-        for header in own.into_iter().chain(edits).flat_map(Headers::brought) {
-            brought.push(context(header)?);
-        }
-        Ok(Self { told, kept, brought })
+        Ok(Self { told, kept, brought, count })
     }
 
     /// Writes the list. If `fill` has the bit 4, a context without meaning makes the list end half a block of
@@ -261,14 +262,18 @@ impl<'a> Passing<'a> {
     fn put(&self, put: &mut Put<'_>, fill: Option<usize>) {
         let fill = fill.filter(|fill| fill & 4 != 0);
         let own = usize::from(self.told.is_some()) + usize::from(fill.is_some());
-        put.count(own + self.kept.len() + self.brought.len());
+        put.count(own + self.kept.len() + self.count);
         if let Some(dialect) = self.told {
             put.u32(contexts::CODE_SETS);
             put.encapsulated(|put| codesets::put_context(dialect, put));
         }
-        for (id, data) in self.kept.iter().chain(&self.brought) {
+        for (id, data) in &self.kept {
             put.u32(*id);
             put.octets(data);
+        }
+        if !self.brought.is_empty() {
+            put.align(4);
+            put.out.extend_from_slice(&self.brought);
         }
         if fill.is_some() {
             // What follows begins at a multiple of 4: the number and the count are a block of eight, this is the half.
@@ -276,6 +281,31 @@ impl<'a> Passing<'a> {
             put.octets(&[0; 4]);
         }
     }
+}
+
+/// The contexts that came with a body and pass on, and those that were put beside this body alone.
+#[cold]
+fn gather<'a>(
+    headers: &'a Headers,
+    carries: Carries<'a>,
+    kept: &mut Vec<(u32, &'a [u8])>,
+) -> Result<(), Failure> {
+    if !headers.raw().is_empty() {
+        let little = carries.body.is_none_or(|body| body.little);
+        let mut get = Get { bytes: headers.raw(), pos: 0, base: 0, little };
+        let edits = carries.headers;
+        let stays = |name: &str| headers.keeps(name) && edits.is_none_or(|edits| edits.keeps(name));
+        contexts::each(&mut get, |id, data| {
+            if contexts::passes(id) && stays(&contexts::header_name(id)) {
+                kept.push((id, data));
+            }
+            Ok(())
+        })?;
+    }
+    for header in headers.brought() {
+        kept.push(context(header)?);
+    }
+    Ok(())
 }
 
 /// The number and the data of the service context that a header stands for: its name is the number, in digits
