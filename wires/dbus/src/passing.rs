@@ -97,7 +97,7 @@ impl DbusSession {
         let little = carries.body.map_or(NATIVE_LITTLE, |body| body.little);
         let mut envelope = Beside { fields: fields(carries, little)?, envelope, little };
         let Some(body) = carries.body else { return Self::send(out, scratch, setup, &mut envelope, values) };
-        let signature = looked_at(body, setup)?;
+        let signature = looked_at(body, setup, &mut scratch.passed)?;
         if !body.handles().is_empty() {
             envelope.announce();
         }
@@ -231,11 +231,11 @@ fn turn(flat: &mut [u8], start: usize) {
 }
 
 /// Checks that a body may go out as it is on this connection. Returns its signature, which the new header has
-/// to name.
+/// to name. Mostly that is the one of the body before, `last`, which is not checked again.
 ///
 /// # Errors
 /// It is a body of another wire, a part of one, has handles that may not pass, or does not hold together.
-fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
+fn looked_at<'s>(body: &Body, setup: Setup, last: &'s mut String) -> Visit<&'s str> {
     if body.codec.name() != NAME {
         return Err(needs_contract("a body of another wire"));
     }
@@ -243,8 +243,13 @@ fn looked_at(body: &Body, setup: Setup) -> Visit<&str> {
         // The value of a property, taken out of its variant.
         return Err(needs_contract("a part of a body"));
     }
-    let signature = str::from_utf8(&body.context).unwrap_or("?");
-    check(signature.as_bytes()).map_err(|what| Failure::malformed(what, 0))?;
+    if last.as_bytes() != &*body.context {
+        check(&body.context).map_err(|what| Failure::malformed(what, 0))?;
+        last.clear();
+        // What was checked is ASCII.
+        last.push_str(str::from_utf8(&body.context).unwrap_or_default());
+    }
+    let signature = last.as_str();
     let handles = body.handles().len();
     if handles > limits::HANDLES {
         return Err(Failure::over_limit(Initiator::Here, "handles in a message", handles, limits::HANDLES));

@@ -77,6 +77,8 @@ pub(crate) struct Scratch {
     frames: Vec<Frame>,
     /// Handles that were written.
     pub(crate) handles: Vec<Handle>,
+    /// The signature of the body that was passed on last: it was checked.
+    pub(crate) passed: String,
 }
 
 impl Scratch {
