@@ -2,6 +2,7 @@
 //! that was made to call is admitted next (`listening::admit`), one that was accepted is adopted by an event
 //! loop (`shard`).
 
+use super::held::ToDo;
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
 use super::turns::Turns;
 use super::waker::ConnectionWaker;
@@ -71,7 +72,7 @@ impl Connection {
             sending: Vec::new(),
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
-            after: Vec::new(),
+            after: ToDo::default(),
             reading: false,
             reads_asleep: false,
             broken: None,

@@ -18,6 +18,7 @@
 //! the buffers count in `weight`, of which the node bounds the sum.
 
 use super::asker::{Asker, Resuming};
+use super::held::ToDo;
 use super::reply_slot::ReplySlot;
 use super::turns::Turns;
 use crate::directory::Remembered;
@@ -163,7 +164,7 @@ pub(super) struct Core {
     /// What was overheard.
     pub(super) overheard: VecDeque<Bytes>,
     /// What is to be done once the lock is free, because it runs code of others.
-    pub(super) after: Vec<After>,
+    pub(super) after: ToDo,
     /// Whether a calling thread is reading; it hands the others their replies.
     pub(super) reading: bool,
     /// Whether the thread that reads sleeps in its read, without the lock: then nobody else may read.
