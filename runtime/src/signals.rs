@@ -49,7 +49,7 @@ pub(crate) struct EventQueue {
     queue: Mutex<Queue>,
 }
 
-/// `delivering` is set by `rouse` and cleared by `next` alone, under the lock: so there is one delivery at a
+/// `delivering` is set by `rouse` and `claim`, and cleared by `next` and `told`, under the lock: so there is one delivery at a
 /// time, and none is missed.
 #[derive(Default)]
 struct Queue {
@@ -94,6 +94,23 @@ impl EventQueue {
     /// Queues the outcome of a call; as [`EventQueue::post`].
     pub(crate) fn answer(&self, asker: Asker, outcome: Outcome<Body>) {
         lock(&self.queue).items.push_back(Item::Answer(asker, outcome));
+    }
+
+    /// Whether nothing is on its way, so that the caller may tell an answer itself. If so, all that comes waits until it has called
+    /// [`EventQueue::told`].
+    pub(crate) fn claim(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        let idle = queue.items.is_empty() && !queue.delivering;
+        queue.delivering |= idle;
+        idle
+    }
+
+    /// Whoever has claimed it has told its answer; somebody must see to [`EventQueue::rouse`] afterwards if this says that something has
+    /// come meanwhile.
+    pub(crate) fn told(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        queue.delivering = false;
+        !queue.items.is_empty()
     }
 
     /// Whether listeners are so far behind that no more is to be read for them.
@@ -222,6 +239,26 @@ mod tests {
     use super::*;
     use everywire_model::native::NATIVE;
     use everywire_model::{Codec, Shape};
+
+    #[test]
+    fn what_comes_while_an_answer_is_told_waits_for_it() {
+        let queue = Arc::new(EventQueue::default());
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let asker = |number: u32| {
+            let said = Arc::clone(&said);
+            Asker::new(0, Box::new(move |_| said.lock().unwrap().push(number)))
+        };
+        let done = || Outcome::Done(NATIVE.write(&mut |_| Ok(())).unwrap());
+        assert!(queue.claim() && !queue.claim());
+        queue.answer(asker(2), done());
+        assert!(!queue.rouse(), "nobody else delivers meanwhile");
+        asker(1).tell(done());
+        assert!(queue.told() && !queue.claim(), "what came is next");
+        assert!(queue.rouse() && !queue.rouse());
+        Delivery { event_queue: Arc::clone(&queue), made: false }.make();
+        assert_eq!(*said.lock().unwrap(), [1, 2]);
+        assert!(queue.claim() && !queue.told() && queue.claim());
+    }
 
     #[test]
     fn a_few_large_signals_are_as_much_as_many_small_ones() {

@@ -174,8 +174,13 @@ impl Connection {
                     let ends = !matches!(outcome, Outcome::Moved(_));
                     match waiting.waiter {
                         Waiter::Future(asker) if ends && self.keeps_order(core) => {
-                            self.event_queue.answer(asker, outcome);
-                            self.rouse();
+                            // Mostly no signal is on its way: then the answer is told when the lock is free, with no task in between.
+                            if self.event_queue.claim() {
+                                core.after.push(After::InOrder(asker, outcome));
+                            } else {
+                                self.event_queue.answer(asker, outcome);
+                                self.rouse();
+                            }
                         }
                         _ => core.complete(waiting, outcome),
                     }

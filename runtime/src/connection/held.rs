@@ -4,6 +4,7 @@ use super::state::{After, Connection, Core, ENTRIES};
 use crate::patience::make_way;
 use crate::sync::lock;
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
@@ -140,6 +141,13 @@ impl PutOff<'_> {
     fn see_to(&self, after: After) {
         match after {
             After::Complete(asker, outcome) => asker.tell(outcome),
+            After::InOrder(asker, outcome) => {
+                // Whatever becomes of it, those behind it get their turn.
+                let _ = catch_unwind(AssertUnwindSafe(|| asker.tell(outcome)));
+                if self.connection.event_queue.told() {
+                    self.connection.rouse();
+                }
+            }
             After::GoOn(call) => call.begin(&self.connection.node),
             After::Notice(notice) => self.connection.node.notice(&notice),
             After::Left(failure) => self.connection.left(&failure),

@@ -252,6 +252,8 @@ pub(super) enum Waiter {
 /// What is to be done without the lock.
 pub(super) enum After {
     Complete(Asker, Outcome<Body>),
+    /// The same for an answer whose place is among signals: they wait until it was told.
+    InOrder(Asker, Outcome<Body>),
     /// The call of a future that its connection has left behind.
     GoOn(Resuming),
     Notice(Notice),
