@@ -68,6 +68,8 @@ pub(crate) struct Opaque {
     pub(crate) wire: &'static dyn Wire,
     /// `None`: any object.
     key: Option<Pattern>,
+    /// The target's key, if that fits: mostly it is what callers name, and then no word is made of it.
+    fitting: Option<Bytes>,
     /// `None`: any interface.
     interface: Option<Pattern>,
     /// `None`: any operation.
@@ -86,9 +88,12 @@ impl Opaque {
             false => key.value.clone(),
         });
         let own = (!key.is_empty()).then(|| Pattern::exact(&wire.named_as(key)));
+        let pattern = named.or(own);
+        let fits = pattern.as_ref().is_some_and(|pattern| pattern.fits(&wire.key_word(key)));
         Self {
             wire,
-            key: named.or(own),
+            key: pattern,
+            fitting: fits.then(|| key.clone()),
             interface: config.matches.interface.clone(),
             operation: config.matches.operation.as_ref().map(|operation| operation.value.clone()),
             idempotent: config.idempotent.clone(),
@@ -99,7 +104,7 @@ impl Opaque {
     /// Whether it is for such a call.
     pub(crate) fn is_for(&self, request: &Request) -> bool {
         let Method::Named { interface, operation } = request.method() else { return false };
-        if self.key.as_ref().is_some_and(|pattern| !pattern.fits(&self.wire.key_word(request.key()))) {
+        if !self.takes(request.key()) {
             return false;
         }
         if self.interface.is_none() && self.operation.is_none() {
@@ -111,6 +116,13 @@ impl Opaque {
         // Whoever asks for an object itself has named no operation yet.
         let itself = self.wire.makes_objects() && interface.is_empty() && operation.is_empty();
         itself || (fits(&self.interface, &interface) && fits(&self.operation, &operation))
+    }
+
+    /// Whether it is for calls of objects with this key.
+    #[inline]
+    fn takes(&self, key: &[u8]) -> bool {
+        self.fitting.as_ref().is_some_and(|fitting| fitting == key)
+            || self.key.as_ref().is_none_or(|pattern| pattern.fits(&self.wire.key_word(key)))
     }
 
     /// What a call is of, for people.

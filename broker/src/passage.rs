@@ -55,7 +55,8 @@ pub(crate) struct Passage {
     /// Whether it had to wait for a connection.
     waited: bool,
     forwards: u32,
-    /// Targets that it was sent to.
+    /// The target that it was sent to last, and those before it.
+    target: Option<usize>,
     tried: Vec<usize>,
     copied: Copied,
     /// Brokers that it has passed, this one among them; 0 where nobody counts.
@@ -127,6 +128,7 @@ impl Passage {
             attempts: Attempts::default(),
             waited: false,
             forwards: 0,
+            target: None,
             tried: Vec::new(),
             copied,
             hops,
@@ -140,6 +142,7 @@ impl Passage {
     /// Sends it to a target that it was not sent to, or answers that there is none.
     fn send(mut self: Box<Self>) {
         let route = Arc::clone(&self.route);
+        self.tried.extend(self.target.take());
         let mut picked = route.balancer.pick(&route.targets, &self.tried);
         if picked.is_none() && !self.tried.is_empty() {
             // All were tried: from the beginning.
@@ -148,7 +151,7 @@ impl Passage {
         }
         match picked.and_then(|at| Some((at, route.targets.get(at)?))) {
             Some((at, target)) => {
-                self.tried.push(at);
+                self.target = Some(at);
                 self.attempts.begin();
                 target.send(self);
             }
@@ -302,7 +305,7 @@ impl Passage {
         if !self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry) {
             return Ok(Values::default());
         }
-        let target = self.tried.last().and_then(|at| self.route.targets.get(*at));
+        let target = self.target.and_then(|at| self.route.targets.get(at));
         let resolver = target.map(|target| target.object.target().resolver());
         let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
         let to_callers = self.route.faces_callers;
@@ -384,7 +387,7 @@ impl Passage {
     /// (`is_under_way`) does so over its own connection only, and cannot be followed here.
     fn moved(mut self: Box<Self>, reference: &Reference) {
         self.forwards += 1;
-        let target = self.tried.last().and_then(|at| self.route.targets.get(*at)).cloned();
+        let target = self.target.and_then(|at| self.route.targets.get(at)).cloned();
         if let Some(target) = target.filter(|_| self.forwards <= FORWARDS && !reference.is_under_way()) {
             let resolver = target.object.target().resolver();
             let found = resolver.resolve(reference).map(|object| {
@@ -420,7 +423,7 @@ impl Passage {
                 None => self.request.method().label().into_owned(),
             },
         };
-        let target = self.tried.last().and_then(|at| route.targets.get(*at));
+        let target = self.target.and_then(|at| route.targets.get(at));
         let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
         let fields = || {
             vec![
