@@ -1,6 +1,7 @@
 //! Each identifier of an error has a text: the tables of the wires are read, and held against what `everywire explain` knows.
 
 use crate::support::{Running, Scratch, data, run};
+use everywire::Kind;
 use everywire::com::hresult;
 use std::collections::HashSet;
 use std::path::Path;
@@ -87,10 +88,7 @@ fn required() -> Vec<(String, Option<String>)> {
         all.push((format!("wcf Max{quota}"), Some("limit-exceeded".into())));
     }
     // The kinds themselves, by the words that machines get.
-    let text = source("model/src/failure.rs");
-    let (_, words) = text.split_once("pub fn word(self)").unwrap();
-    let words = words.split("\n    }\n").next().unwrap().split('"').skip(1).step_by(2);
-    all.extend(words.map(|word| (word.to_owned(), None)));
+    all.extend(Kind::ALL.map(|kind| (kind.word().to_owned(), None)));
     all
 }
 
