@@ -493,7 +493,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let (element, found, named) = if alone {
                 let Some(named) = part.qname("type", self.types.report) else { continue };
                 let local = part.get("name").unwrap_or_default();
-                (QName::new(of.namespace.clone(), local), Some(part), Some(named))
+                let found = is_name(local).then_some(part);
+                (QName::new(of.namespace.clone(), local), found, Some(named))
             } else {
                 let Some(element) = part.qname("element", self.types.report) else { continue };
                 let is_builtin = super::builtin::find(&element).is_some();

@@ -2,6 +2,7 @@
 
 use everywire_idl::wsdl::marks::Mark;
 use everywire_idl::wsdl::{names, parse, print};
+use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Contract, Interface};
 
 /// A description of one operation, `Ask`, whose messages have these parts, beside these elements and types in the namespace
@@ -147,5 +148,50 @@ fn faults_without_members_and_of_parts_with_types_are_exceptions() {
     let why = &operation.raises[0].fields;
     assert_eq!((why.len(), Mark::of(&why[0].shape)), (1, Some(Mark::Text)));
     assert_eq!(names::detail(operation, &operation.raises[1]).to_string(), "{urn:t}fault");
+    printed(&contract);
+}
+
+/// Axis calls the parts of all faults `fault`: one element for exceptions of several types, in one operation or in two.
+#[test]
+fn faults_of_one_name_and_several_types_are_printed() {
+    let kind = |name: &str, inner: &str| {
+        format!(
+            "<xs:complexType name=\"{name}\"><xs:sequence><xs:element name=\"{inner}\" type=\"xs:int\"/></xs:sequence></xs:complexType>"
+        )
+    };
+    let schema = format!(
+        "<xs:element name=\"In\" type=\"xs:int\"/><xs:element name=\"Out\" type=\"xs:int\"/>{}{}{}",
+        kind("Broke", "missing"),
+        kind("Shut", "until"),
+        kind("Odd", "code")
+    );
+    let messages = |part: &str| {
+        let of = |name: &str| {
+            format!("<message name=\"{name}\"><part name=\"{part}\" type=\"s:{name}\"/></message>")
+        };
+        ["Broke", "Shut", "Odd"].map(of).concat()
+    };
+    let second = "<operation name=\"Tell\"><input message=\"t:Asked\"/><output message=\"t:Answered\"/><fault name=\"c\" message=\"t:Odd\"/></operation>";
+    let text = |part: &str| {
+        described(&schema, "s:In", "s:Out")
+            .replace("<portType", &format!("{}<portType", messages(part)))
+            .replace(
+                "</operation></portType>",
+                &format!("<fault name=\"a\" message=\"t:Broke\"/><fault name=\"b\" message=\"t:Shut\"/></operation>{second}</portType>"),
+            )
+    };
+    let contract = read(&text("fault"));
+    let again = read(&printed(&contract));
+    for contract in [&contract, &again] {
+        let told = only(contract).operations.iter().map(|operation| {
+            let told = |detail: &Hold<Struct>| format!("{} {}", detail.id, names::detail(operation, detail));
+            operation.raises.iter().map(told).collect::<Vec<_>>()
+        });
+        let one = ["{urn:s}Broke {urn:t}fault", "{urn:s}Shut {urn:t}fault"];
+        assert_eq!(told.collect::<Vec<_>>(), [&one[..], &["{urn:s}Odd {urn:t}fault"]]);
+    }
+    // What is no name of XML is no element either.
+    let contract = read(&text("a fault"));
+    assert!(only(&contract).operations.iter().all(|operation| operation.raises.is_empty()));
     printed(&contract);
 }

@@ -6,7 +6,7 @@
 //!
 //! State is in the tables that all interfaces share: `Schemas` for elements and types, `Elements` for
 //! messages. `print` first checks that everything can be said (`Sayable`), and only then writes into them; an
-//! element that would be two things is refused there, with a reason.
+//! element that would be two things is refused there, with a reason, but for a fault's, whose part then has a type alone.
 //!
 //! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
 //! without an operation.
@@ -178,12 +178,24 @@ impl Messages<'_, '_> {
             let mut paper = Paper::at(1);
             let said = [("name", element.local.as_str()), ("nillable", "true"), ("type", &kind)];
             paper.empty("xs:element", &said);
-            self.schemas.add_element(&element, paper.out)?;
+            let part = match self.schemas.add_element(&element, paper.out) {
+                Ok(()) => Part::Element(element.clone()),
+                // A part of that name may have the type alone: Axis calls the parts of all faults `fault`.
+                Err(_) if element.namespace == self.contract.namespace => Part::Type(names::of_shape(&shape)),
+                Err(why) => return Err(why),
+            };
             self.schemas.settle()?;
-            let message = format!("{}_{name}_{}Fault_FaultMessage", self.contract.local, element.local);
-            self.elements.message(&message, &[("detail".to_owned(), Part::Element(element.clone()))]);
-            let fault = format!("{}Fault", element.local);
+            let part_name = match &part {
+                Part::Element(_) => "detail".to_owned(),
+                Part::Type(_) => element.local.clone(),
+            };
+            let mut fault = format!("{}Fault", element.local);
+            if faults.iter().any(|(known, _, _)| *known == fault) {
+                fault = format!("{}Fault", names::of_shape(&shape).local);
+            }
             if faults.iter().all(|(known, _, _)| *known != fault) {
+                let message = format!("{}_{name}_{fault}_FaultMessage", self.contract.local);
+                self.elements.message(&message, &[(part_name, part)]);
                 faults.push((fault, message, names::fault_action(of, operation, detail)));
             }
         }
