@@ -276,6 +276,15 @@ impl<'a> Cursor<'a> {
         Ok((namespace.to_owned(), local.to_owned()))
     }
 
+    /// The namespace and name that the value of an attribute stands for, on the element that was opened last. None where its
+    /// prefix was never declared.
+    pub(super) fn named(&self, value: &str) -> Option<(String, String)> {
+        let value = value.trim_matches(is_space);
+        let (prefix, local) = value.split_once(':').unwrap_or(("", value));
+        let namespace = self.resolve(prefix).ok()?;
+        Some((namespace.into_owned(), local.to_owned()))
+    }
+
     /// Whether a prefix stands for a namespace here.
     pub(super) fn means(&self, prefix: &str, namespace: &str) -> bool {
         self.declared(prefix).is_some_and(|held| held == namespace)

@@ -30,6 +30,7 @@ pub use everywire_idl::wsdl::names::QName;
 pub use known::Types;
 pub(crate) use layout::write_rest;
 pub use layout::{Layout, write_body, write_detail};
+pub(crate) use names::XSI;
 pub use quotas::{Quota, ReaderQuotas};
 
 use bytes::Bytes;

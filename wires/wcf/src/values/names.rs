@@ -13,7 +13,7 @@ pub(super) use everywire_idl::wsdl::names::{ARRAYS, SCHEMA, SERIALIZATION};
 
 /// The encoding of SOAP 1.2.
 pub(super) const ENCODING: &str = "http://www.w3.org/2003/05/soap-encoding";
-pub(super) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
+pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Namespace and local part of a name in Clark notation.
 pub(super) fn clark(text: &str) -> Option<(&str, &str)> {

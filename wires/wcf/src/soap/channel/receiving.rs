@@ -26,7 +26,7 @@ use super::passing::as_it_came;
 use super::state::{Refusal, Serving, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
-use crate::plan::Plan;
+use crate::plan::{Declared, Plan};
 use crate::soap::cursor::Document;
 use crate::soap::faults::{Fault, Said, failure, said};
 use crate::soap::head::{self, Head, Message};
@@ -282,22 +282,7 @@ impl SoapChannel {
             Ok(fault) => fault,
             Err(failure) => return Outcome::Failed(failure.with_completed(Completed::Maybe)),
         };
-        let declared = fault.first.as_ref().and_then(|(namespace, local)| {
-            let named = |exact: bool| {
-                plan.faults.iter().find(move |declared| {
-                    declared.detail.local == **local && (!exact || declared.detail.namespace == **namespace)
-                })
-            };
-            // Axis 1 calls the element of a detail as the exception's class is called in Java, `shop.Closed`.
-            let by_class = || {
-                let (_, class) = local.rsplit_once('.').filter(|_| namespace.is_empty())?;
-                plan.faults
-                    .iter()
-                    .find(|declared| QName::parse(&declared.id).is_some_and(|id| id.local == class))
-            };
-            named(true).or_else(|| named(false)).or_else(by_class)
-        });
-        match declared {
+        match declared(plan, &fault) {
             Some(declared) => {
                 let body = self.body(document.clone(), Place::outside(fault.detail));
                 Outcome::raised(declared.id.to_string(), body)
@@ -539,4 +524,27 @@ impl SoapChannel {
         let incoming = Incoming { id, sender, key, interface, operation, body, expects };
         self.events.push_back(Event::Call(Box::new(incoming)));
     }
+}
+
+/// The exception that a fault's detail is. Where several are called so, as Axis calls all of a service `fault`, the detail
+/// says of which type it is.
+fn declared<'p>(plan: &'p Plan, fault: &Fault) -> Option<&'p Declared> {
+    let (namespace, local) = fault.first.as_ref()?;
+    let named = |exact: bool| {
+        let mut found = plan.faults.iter().filter(move |declared| {
+            declared.detail.local == **local && (!exact || declared.detail.namespace == **namespace)
+        });
+        Some((found.next()?, found))
+    };
+    if let Some((first, mut others)) = named(true).or_else(|| named(false)) {
+        let Some(second) = others.next() else { return Some(first) };
+        let (namespace, local) = fault.kind.as_ref()?;
+        let is_kind = |declared: &&Declared| {
+            QName::parse(&declared.id).is_some_and(|id| id.namespace == *namespace && id.local == *local)
+        };
+        return [first, second].into_iter().chain(others).find(is_kind);
+    }
+    // Axis 1 calls the element of a detail as the exception's class is called in Java, `shop.Closed`.
+    let (_, class) = local.rsplit_once('.').filter(|_| namespace.is_empty())?;
+    plan.faults.iter().find(|declared| QName::parse(&declared.id).is_some_and(|id| id.local == class))
 }

@@ -5,6 +5,7 @@
 
 use crate::soap::cursor::{Cursor, Document};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
+use crate::values::XSI;
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
@@ -22,6 +23,8 @@ pub(in crate::soap) struct Fault {
     pub(in crate::soap) detail: usize,
     /// The first element of the detail.
     pub(in crate::soap) first: Option<(String, String)>,
+    /// The type that this element says it is (`xsi:type`).
+    pub(in crate::soap) kind: Option<(String, String)>,
 }
 
 impl Fault {
@@ -50,13 +53,15 @@ impl Fault {
                 // Its elements are the codec's to read, if the contract declares them.
                 "Detail" | "detail" => {
                     fault.detail = element.inside;
-                    fault.first = cursor.first(
+                    let first = cursor.first(
                         |_| true,
                         |cursor, inner| {
+                            let kind = inner.attribute(XSI, "type").and_then(|value| cursor.named(value));
                             cursor.skip()?;
-                            Ok((inner.namespace.into_owned(), inner.local.into_owned()))
+                            Ok(((inner.namespace.into_owned(), inner.local.into_owned()), kind))
                         },
                     )?;
+                    (fault.first, fault.kind) = first.map_or((None, None), |(name, kind)| (Some(name), kind));
                 }
                 _ => cursor.skip()?,
             }
