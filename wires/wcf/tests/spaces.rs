@@ -11,6 +11,7 @@ use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, Layout, QName, write_body};
 
 const FORMS: [Form; 2] = [Form::Text, Form::Binary];
+const XSI: &str = r#" xmlns:i="http://www.w3.org/2001/XMLSchema-instance""#;
 
 fn structure(id: &'static str, members: Vec<(&'static str, Shape)>) -> Shape {
     let fields: Vec<Field> =
@@ -201,5 +202,37 @@ fn items_without_an_element_around_them_say_their_namespace() {
         let (_, told, apart) = written(form, &layout, &fields, &value);
         assert!(told.starts_with(r#"<Op xmlns="urn:m""#) && !told.contains("<c"), "{form:?}: {told}");
         assert_eq!(apart, r#"<h:C xmlns:h="urn:h">1</h:C><h:C xmlns:h="urn:h">2</h:C>"#, "{form:?}");
+    }
+}
+
+/// Parameters that stand alone are elements of their own namespace, which need not be that of the others.
+#[test]
+fn parameters_that_stand_alone_are_in_their_own_namespace() {
+    let inner = structure("{urn:o}In", vec![("q", Shape::I32)]);
+    let fields = structure(
+        "",
+        vec![
+            ("Near", Shape::I32),
+            ("Far", within("urn:u", Shape::I32)),
+            ("Deep", within("urn:u", inner)),
+            ("None", within("", text())),
+            ("Last", text()),
+        ],
+    );
+    let value = record(vec![
+        ("Near", Value::Integer(1)),
+        ("Far", Value::Integer(2)),
+        ("Deep", record(vec![("q", Value::Integer(3))])),
+        ("None", said("4")),
+        ("Last", said("5")),
+    ]);
+    let wanted = concat!(
+        r#"<Near xmlns="urn:s">1</Near><Far xmlns="urn:u">2</Far>"#,
+        r#"<Deep xmlns="urn:u" xmlns:b="urn:o"><b:q>3</b:q></Deep><None xmlns="">4</None><Last xmlns="urn:s">5</Last>"#
+    );
+    let layout = Layout::new(None, "urn:s", &fields, "", &[]);
+    for form in FORMS {
+        let (_, told, _) = written(form, &layout, &fields, &value);
+        assert_eq!(told.replace(XSI, ""), wanted, "{form:?}");
     }
 }

@@ -21,8 +21,6 @@ pub struct Layout {
     /// `None` where the message's parts stand in the body as they are (bare).
     pub(super) wrapper: Option<(Term, Term)>,
     pub(super) wrapper_namespace: NamespaceId,
-    /// Of the contract: that of the fields' elements.
-    pub(super) namespace: NamespaceId,
     pub(super) members: Vec<Member>,
     /// For each field, the namespace and name of its header, if it is one.
     pub(super) headers: Vec<Option<(Term, Term)>>,
@@ -69,7 +67,7 @@ impl Layout {
         let wrapper_namespace =
             wrapper.as_ref().map_or(namespace, |name| graph.add_namespace(&name.namespace));
         let wrapper = wrapper.map(|name| (Term::new(&name.namespace), Term::new(&name.local)));
-        Self { wrapper, wrapper_namespace, namespace, members, headers, is_plain, instance: false, graph }
+        Self { wrapper, wrapper_namespace, members, headers, is_plain, instance: false, graph }
     }
 
     /// Whether an element of this name is the wrapper, and not the first of the values.

@@ -305,7 +305,7 @@ impl ElementSink<'_> {
             let (namespace, name) = (*namespace, name.clone());
             return self.start_in(begun, namespace, &name);
         }
-        let bare = layout.wrapper.is_none().then_some(layout.namespace);
+        let bare = layout.wrapper.is_none().then_some(*namespace);
         self.output.start(0, name);
         if let Some(namespace) = bare {
             self.declare(0, 0, namespace)?;
