@@ -175,6 +175,39 @@ fn one_way_calls_that_have_arrived_are_served_though_their_connection_ends() {
     assert_eq!(left.iter().map(|call| call.expects).collect::<Vec<_>>(), [Expects::Nothing]);
 }
 
+/// One connection brings the message that another one's waits for, and ends with its response: the other one's call has been
+/// taken, and waits for its turn there.
+#[test]
+fn a_call_that_waits_for_its_turn_goes_before_the_end_of_its_connection() {
+    let place = http_support::place("wshttp://127.0.0.1:8000?MaxConcurrentCalls=1");
+    let connection = || http::Accepting::new(&place);
+    let (mut first, mut second, mut third) = (connection(), connection(), connection());
+    let results = http_support::interface().operations[0].results.clone();
+    let values = http_support::Values(&results, vec![Value::Text("y".into())]);
+    let (id, other) = (granted_to(&mut first, 1), granted_to(&mut third, 2));
+    http_support::send(&mut first, &said(&id, 2)).unwrap();
+    assert!(http_support::calls(&mut first).is_empty(), "it waits for the message before it");
+    let last = String::from_utf8(said(&id, 1)).unwrap();
+    let last = last.replacen("Host:", "Connection: close\r\nHost:", 1);
+    http_support::send(&mut second, last.as_bytes()).unwrap();
+    let call = std::iter::from_fn(|| second.poll()).find_map(|event| match event {
+        Event::Call(call) => Some(call),
+        _ => None,
+    });
+    http_support::send(&mut third, &said(&other, 1)).unwrap();
+    assert!(http_support::calls(&mut third).is_empty(), "it waits for its turn");
+    second.answer(call.unwrap().id, Answer::Done(&values)).unwrap();
+    assert!(http_support::told(&mut second).starts_with("HTTP/1.1 200"));
+    let late = Instant::now();
+    second.expire(late).unwrap();
+    assert!(second.poll().is_none(), "its turn has not come");
+    assert!(second.deadline().is_none_or(|due| due > late), "it need not look again and again");
+    let call = http_support::calls(&mut third).remove(0);
+    third.answer(call.id, Answer::Done(&values)).unwrap();
+    assert!(matches!(second.poll(), Some(Event::Call(_))));
+    assert!(matches!(second.poll(), Some(Event::Closed)));
+}
+
 #[test]
 fn what_an_earlier_connection_left_open_goes_before_the_next_call() {
     let contract = remote_object();

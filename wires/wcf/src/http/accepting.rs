@@ -83,6 +83,9 @@ pub struct Accepting {
     begun: Instant,
     /// Bytes of the last envelope that was sent: the next one is probably of its size.
     room: usize,
+    /// Nothing came for too long: the connection ends.
+    quiet: bool,
+    /// Whether the end was told.
     closed: bool,
     /// Tells that there may be events.
     waker: Option<Waker>,
@@ -131,6 +134,7 @@ impl Accepting {
             format: LastFormat::default(),
             begun: Instant::now(),
             room: 0,
+            quiet: false,
             closed: false,
             waker: config.waker.clone(),
             doomed: None,
@@ -267,6 +271,11 @@ impl Accepting {
         }
     }
 
+    /// Whether the end is what is to be told next. Calls that wait for their turn have arrived, and go before it.
+    fn is_ending(&self) -> bool {
+        !self.closed && self.waiting.is_empty() && (self.quiet || self.server.is_over())
+    }
+
     /// Goes on with what has arrived; `expire` tells what is wrong with it.
     fn resume(&mut self) {
         self.doomed = self.work(Instant::now()).err();
@@ -301,7 +310,7 @@ impl Session for Accepting {
         if event.is_none() && !self.waiting.is_empty() {
             event = self.held.next_call(&mut self.waiting);
         }
-        if event.is_none() && self.server.is_over() && !self.closed {
+        if event.is_none() && self.is_ending() {
             self.closed = true;
             return Some(Event::Closed);
         }
@@ -384,10 +393,11 @@ impl Session for Accepting {
 
     fn deadline(&self) -> Option<Instant> {
         // What was sent last may have been an answer from another thread, behind which nobody asks for events.
-        if self.doomed.is_some() || (self.server.is_over() && !self.closed) {
+        if self.doomed.is_some() || self.is_ending() {
             return Some(self.begun);
         }
-        let server = if self.closed { None } else { self.server.deadline() };
+        let ends = self.closed || self.quiet || self.server.is_over();
+        let server = if ends { None } else { self.server.deadline() };
         [server, self.exchange.deadline()].into_iter().flatten().min()
     }
 
@@ -417,10 +427,9 @@ impl Session for Accepting {
             let result = self.exchange.expire(now);
             return result.map_err(|failure| broken_envelope(&failure, self.server.received()));
         }
-        let is_over = self.server.is_over();
-        if !self.closed && (is_over || self.server.expire(now).map_err(|breach| self.violation(breach))?) {
-            self.closed = true;
-            self.events.push_back(Event::Closed);
+        // `poll` tells the end, behind the calls that wait for their turn.
+        if !self.closed && !self.quiet && !self.server.is_over() {
+            self.quiet = self.server.expire(now).map_err(|breach| self.violation(breach))?;
         }
         Ok(())
     }
