@@ -56,8 +56,8 @@ pub fn static_id(word: &str) -> Option<u32> {
     STATICS.ids.get(word).copied()
 }
 
-/// A word that is written often: what finding its number takes is worked out beforehand.
-/// The words of contracts: they are prepared once for a plan.
+/// A word that is written often: a word of a contract, prepared once for a plan. Its static number is known beforehand, and
+/// that of the session is remembered by a number of its own (`serial`), as far as there is room (`Outgoing::recent`).
 #[derive(Debug, Clone)]
 pub struct Term {
     text: Box<str>,
@@ -199,9 +199,10 @@ pub struct Outgoing {
     pub most: usize,
 }
 
-/// How many numbers are remembered; a power of two.
+/// How many numbers are remembered, first and at most (16 octets each); powers of two. There is as much room as the session
+/// has words, of which the usual quota lets it have about 150.
 /// A term's place follows from its serial number, so two terms of one contract seldom meet.
-const RECENT: usize = 32;
+const RECENT: [usize; 2] = [32, 256];
 
 /// A place in the words of a session, to go back to.
 /// Marks are used in order: what was learned last is forgotten first.
@@ -230,7 +231,11 @@ impl Outgoing {
 
     /// The session words of a peer, for writing what it would; nothing is added to them.
     pub fn known(incoming: &Words) -> Self {
-        let words = incoming.words.iter().cloned().zip(0..).collect();
+        let mut words = HashMap::with_capacity(incoming.words.len());
+        for (word, index) in incoming.words.iter().zip(0..) {
+            // Of a word that came twice the first number counts.
+            words.entry(word.clone()).or_insert(index);
+        }
         Self { words, size: incoming.size, use_static: true, session_first: true, ..Self::default() }
     }
 
@@ -297,19 +302,29 @@ impl Outgoing {
         if self.use_static && !self.session_first && !self.learns && term.static_id.is_some() {
             return term.static_id;
         }
-        let slot = term.serial as usize % RECENT;
-        match self.recent.get(slot) {
+        match self.recent.get(self.slot(term)) {
             Some((serial, number)) if *serial == term.serial => Some(*number),
-            _ => self.look_up(term, slot),
+            _ => self.look_up(term),
         }
     }
 
-    fn look_up(&mut self, term: &Term, slot: usize) -> Option<u32> {
+    /// Where the number of a term is remembered; the length is a power of two, or 0.
+    #[inline]
+    fn slot(&self, term: &Term) -> usize {
+        term.serial as usize & self.recent.len().wrapping_sub(1)
+    }
+
+    fn look_up(&mut self, term: &Term) -> Option<u32> {
         let static_id = term.static_id.filter(|_| self.use_static);
         let number = self.session_id(&term.text).or(static_id)?;
-        if self.recent.is_empty() {
-            self.recent.resize(RECENT, (0, 0));
+        let [least, most] = RECENT;
+        let room = self.words.len().clamp(least, most).next_power_of_two();
+        if self.recent.len() < room {
+            // What was remembered in other places is found again.
+            self.recent.clear();
+            self.recent.resize(room, (0, 0));
         }
+        let slot = self.slot(term);
         if let Some(recent) = self.recent.get_mut(slot) {
             *recent = (term.serial, number);
         }
