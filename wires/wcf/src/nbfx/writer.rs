@@ -22,6 +22,11 @@ impl Writer {
         Self::default()
     }
 
+    /// The same, with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { out: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out

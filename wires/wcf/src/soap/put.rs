@@ -37,6 +37,10 @@ pub(super) fn written(form: Form, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
     put.into_bytes()
 }
 
+/// Bytes that there is room for at first. Most of what is written fits, so it is not moved: a copy that growing leaves behind
+/// would keep a password in memory.
+const ROOM: usize = 512;
+
 /// Writes elements to bytes. Prefixes are letters, or empty for none.
 pub(super) struct Put<'w> {
     words: &'w mut Outgoing,
@@ -54,8 +58,8 @@ enum Writer {
 impl<'w> Put<'w> {
     pub(super) fn new(form: Form, words: &'w mut Outgoing) -> Self {
         let writer = match form {
-            Form::Text => Writer::Text(text::Writer::new()),
-            Form::Binary => Writer::Binary(nbfx::Writer::new()),
+            Form::Text => Writer::Text(text::Writer::with_capacity(ROOM)),
+            Form::Binary => Writer::Binary(nbfx::Writer::with_capacity(ROOM)),
         };
         Self { words, writer, open: Vec::new() }
     }
