@@ -27,7 +27,7 @@ use crate::limits::{MAX_ATTRIBUTES, MAX_NAME, MAX_PREFIXES};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
-use quick_xml::escape::{EscapeError, resolve_predefined_entity, unescape};
+use quick_xml::escape::{EscapeError, resolve_xml_entity, unescape_with};
 use quick_xml::events::attributes::Attributes;
 use quick_xml::events::{BytesRef, BytesStart, Event as Raw};
 use std::borrow::Cow;
@@ -417,7 +417,7 @@ fn resolve(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
     match reference.resolve_char_ref() {
         Ok(Some(character)) if is_char(character) => Ok(Cow::Owned(character.into())),
         Ok(None) => {
-            let known = std::str::from_utf8(reference).ok().and_then(resolve_predefined_entity);
+            let known = std::str::from_utf8(reference).ok().and_then(resolve_xml_entity);
             known.map(Cow::Borrowed).ok_or_else(|| Violation::Entity.at(at))
         }
         _ => Err(Violation::BadText.at(at)),
@@ -433,7 +433,8 @@ fn attribute_value(raw: &[u8]) -> Visit<Cow<'_, str>> {
     if !text.contains('&') {
         return Ok(text);
     }
-    let value = unescape(&text).map_err(|error| match error {
+    // Another crate's feature of the tokenizer would add the names of HTML to the usual ones.
+    let value = unescape_with(&text, resolve_xml_entity).map_err(|error| match error {
         EscapeError::UnterminatedEntity(_) => Violation::Markup.at(0),
         EscapeError::UnrecognizedEntity(..) => Violation::Entity.at(0),
         _ => Violation::BadText.at(0),
