@@ -201,7 +201,8 @@ pub trait Sink {
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()>;
     /// In an open variant: the shape of the value that follows.
     fn content(&mut self, shape: &Shape) -> Visit<()>;
-    /// Ends the composite that was opened last, where the wire writes something there.
+    /// Ends the composite that was opened last, where the wire writes something there. Nothing is done by default, so a sink
+    /// that hands on to another one has to hand this on, too.
     #[inline]
     fn close(&mut self, _shape: &Shape) -> Visit<()> {
         Ok(())
@@ -307,7 +308,8 @@ pub trait Source<'a> {
     }
     /// In an open variant: the shape of the value that follows.
     fn content(&mut self) -> Visit<Shape>;
-    /// Ends the composite that was opened last.
+    /// Ends the composite that was opened last. By default that is told to the budget alone, which `open` must have entered; a
+    /// source that hands on to another one has to hand this on, too.
     #[inline]
     fn close(&mut self, _shape: &Shape) -> Visit<()> {
         self.budget().leave();

@@ -13,9 +13,8 @@ use std::time::Instant;
 pub(in crate::soap) struct Desk {
     /// Messages of the protocol itself.
     pub(super) control: VecDeque<Outbound>,
-    /// A message to answer with an old answer, or with an acknowledgement.
-    /// Whether one waits for an answer which will come by another connection: its connection leaves it without a response until its
-    /// waker is woken.
+    /// The message whose response is to be an old answer, or an acknowledgement; or the answer that another connection will
+    /// bring: then this connection sends no response until its waker is woken.
     pub(in crate::soap::rm) owed: Option<Owed>,
     /// Why a message gets no answer any more, and its identifier, if it had one.
     pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
