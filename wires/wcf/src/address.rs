@@ -309,7 +309,7 @@ impl Settings {
             // The socket's path says it all the same.
             "net.uds" => "net.uds",
             "net.pipe" => "net.pipe",
-            _ => self.binding.word(),
+            _ => self.binding.scheme(),
         };
         let mut told = format!("{scheme}{}", if secure { "s" } else { "" });
         let mut mark = '?';

@@ -58,6 +58,11 @@ named_variants! {
 }
 
 impl Encoding {
+    /// The content type.
+    pub fn content_type(self) -> &'static str {
+        self.word()
+    }
+
     /// The encoding that a content type means; case and blanks do not matter.
     /// Quotation marks around the character set do not matter either.
     pub fn from_content_type(text: &str) -> Option<Self> {
@@ -66,7 +71,7 @@ impl Encoding {
             letters.collect::<String>().to_ascii_lowercase()
         };
         let text = plain(text);
-        Self::ALL.into_iter().find(|known| plain(known.word()) == text)
+        Self::ALL.into_iter().find(|known| plain(known.content_type()) == text)
     }
 
     /// Whether a mode allows for it: a session dictionary needs a session.
@@ -97,7 +102,7 @@ impl Preamble {
         match self.compression {
             None => out.extend_from_slice(&[RecordKind::KnownEncoding as u8, self.encoding as u8]),
             Some(format) => {
-                let name = format!("{}+{}", self.encoding.word(), format.word());
+                let name = format!("{}+{}", self.encoding.content_type(), format.word());
                 put_text(RecordKind::ExtensibleEncoding, name.as_bytes(), out);
             }
         }
@@ -169,7 +174,7 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
     let (known, name) = match (record.kind, record.content) {
         (RecordKind::KnownEncoding, [octet]) => {
             let known = Encoding::of_number(*octet);
-            (known, known.map_or_else(|| format!("number {octet}"), |known| known.word().to_owned()))
+            (known, known.map_or_else(|| format!("number {octet}"), |known| known.content_type().to_owned()))
         }
         (_, text) => {
             // `application/soap+msbin1+gzip`: .NET's compressionFormat adds to the content type.
@@ -254,7 +259,7 @@ mod tests {
     #[test]
     fn content_types_mean_encodings() {
         for encoding in Encoding::ALL {
-            assert_eq!(Encoding::from_content_type(&encoding.word().to_uppercase()), Some(encoding));
+            assert_eq!(Encoding::from_content_type(&encoding.content_type().to_uppercase()), Some(encoding));
             assert_eq!(Encoding::of_number(encoding as u8), Some(encoding));
         }
         assert_eq!(Encoding::from_content_type("text/xml;charset=\"UTF-8\""), Some(Encoding::Soap11Utf8));

@@ -43,7 +43,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
         _ => None,
     };
     // The attribute needs the prefix of envelopes, which the message that is passed on may spell otherwise.
-    let declared = (header.must_understand && !scoped).then(|| soap.word());
+    let declared = (header.must_understand && !scoped).then(|| soap.namespace());
     let prefix = if namespace.is_empty() { "" } else { "h" };
     let mut words = alone(form);
     let mut put = Put::new(form, &mut words);
@@ -155,7 +155,8 @@ fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
             cursor.skip()?;
             continue;
         }
-        let must_understand = matches!(block.attribute(soap.word(), "mustUnderstand"), Some("1" | "true"));
+        let must_understand =
+            matches!(block.attribute(soap.namespace(), "mustUnderstand"), Some("1" | "true"));
         let name = format!("{{{}}}{}", block.namespace, block.local);
         let content = Content::Text(content(&mut cursor, SHOWN)?);
         all.push(Header { name, content, must_understand });

@@ -116,7 +116,7 @@ impl<'a> Head<'a> {
     /// It is no envelope of the dialect's version.
     pub(super) fn read(dialect: Dialect, document: Document<'a>) -> Visit<Self> {
         let mut cursor = Cursor::new(document);
-        let soap = dialect.soap.word();
+        let soap = dialect.soap.namespace();
         let root = root(&mut cursor)?;
         if !root.is(soap, "Envelope") {
             return Err(Violation::NoEnvelope.at(root.at));
@@ -140,7 +140,7 @@ impl<'a> Head<'a> {
 
     /// Reads the headers; whether there are others than the session's own.
     fn headers(&mut self, cursor: &mut Cursor<'a>, dialect: Dialect) -> Visit<bool> {
-        let soap = dialect.soap.word();
+        let soap = dialect.soap.namespace();
         let (mut count, mut others) = (0, false);
         while let Some(header) = cursor.child()? {
             count += 1;
@@ -229,7 +229,7 @@ impl<'a> Head<'a> {
 
     /// Whether the body is a fault.
     pub(super) fn is_fault(&self, soap: Soap) -> bool {
-        let is = |first: &First<'_>| first.local == "Fault" && first.namespace == soap.word();
+        let is = |first: &First<'_>| first.local == "Fault" && first.namespace == soap.namespace();
         self.first.as_ref().is_some_and(is)
     }
 

@@ -48,6 +48,11 @@ named_variants! {
 }
 
 impl Soap {
+    /// The namespace of its envelopes.
+    pub fn namespace(self) -> &'static str {
+        self.word()
+    }
+
     /// As descriptions say it ([`everywire_idl::wsdl::Port`]).
     pub fn version(self) -> &'static str {
         match self {

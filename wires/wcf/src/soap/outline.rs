@@ -85,7 +85,7 @@ impl<'a> Outline<'a> {
         let mut cursor = Cursor::new(document);
         let root = head::root(&mut cursor)?;
         let soap = Soap::of_word(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
-        let name = soap.word();
+        let name = soap.namespace();
         if !root.is(name, "Envelope") {
             return Err(Violation::NoEnvelope.at(root.at));
         }
@@ -134,6 +134,6 @@ impl<'a> Outline<'a> {
 
 impl Scope {
     fn at(cursor: &Cursor<'_>, soap: Soap) -> Self {
-        Self { soap: cursor.means("s", soap.word()), addressing: cursor.means("a", ADDRESSING) }
+        Self { soap: cursor.means("s", soap.namespace()), addressing: cursor.means("a", ADDRESSING) }
     }
 }

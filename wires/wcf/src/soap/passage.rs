@@ -76,14 +76,14 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
             None => {
                 put.start("s", "Header");
                 if !outline.scope.soap {
-                    put.xmlns("s", soap.word());
+                    put.xmlns("s", soap.namespace());
                 }
                 (Scope { soap: true, ..outline.scope }, None)
             }
         };
         if dialect.addressing {
             let action = outline.action.as_ref().map(|(range, action)| (part(range), &**action));
-            hole = addressing(&mut put, scope, soap.word(), own, action);
+            hole = addressing(&mut put, scope, soap.namespace(), own, action);
         }
         if !own.security.is_empty() {
             if !scope.soap {

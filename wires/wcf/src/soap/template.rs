@@ -98,7 +98,7 @@ impl Saying<'_> {
         let mut put = Put::new(dialect.form, words);
         let mut hole = None;
         put.start("s", "Envelope");
-        put.xmlns("s", dialect.soap.word());
+        put.xmlns("s", dialect.soap.namespace());
         if dialect.addressing {
             put.xmlns("a", ADDRESSING);
         }

@@ -34,7 +34,7 @@ impl SoapChannel {
                 // Nobody could make room (`rm::places`).
                 let reason = "The sequence was not created: there are too many here.";
                 let action = head.action.as_deref().unwrap_or_default();
-                let is_new = action.starts_with(Version::Oasis.word());
+                let is_new = action.starts_with(Version::Oasis.namespace());
                 let version = if is_new { Version::Oasis } else { Version::February };
                 return Ok(Some(version.fault("CreateSequenceRefused", reason)));
             }

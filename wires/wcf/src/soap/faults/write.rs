@@ -166,7 +166,7 @@ impl Said {
                 put.start("", "faultcode");
                 match &self.subcode {
                     // SOAP 1.1 has no subcodes: the most telling code stands in their place.
-                    Some((namespace, local)) if namespace != Soap::V12.word() => {
+                    Some((namespace, local)) if namespace != Soap::V12.namespace() => {
                         subcode(put, namespace, local);
                     }
                     _ => put.chars(match self.code {

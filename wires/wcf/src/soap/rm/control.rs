@@ -37,7 +37,7 @@ impl Protocol {
     fn element(self, prefix: &'static str, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
         written(self.form, |put| {
             put.start(prefix, name);
-            put.xmlns(prefix, self.version.word());
+            put.xmlns(prefix, self.version.namespace());
             write(put);
             put.end();
         })
@@ -133,14 +133,19 @@ impl Protocol {
 }
 
 impl Version {
+    /// The namespace of its messages.
+    pub(in crate::soap) fn namespace(self) -> &'static str {
+        self.word()
+    }
+
     /// The action of a message of the protocol.
     fn action(self, name: &str) -> String {
-        format!("{}/{name}", self.word())
+        format!("{}/{name}", self.namespace())
     }
 
     /// A fault of the protocol.
     pub(in crate::soap) fn fault(self, name: &'static str, reason: &str) -> Said {
-        Said::new("Sender", self.word(), name, reason, self.action("fault"))
+        Said::new("Sender", self.namespace(), name, reason, self.action("fault"))
     }
 
     /// The fault about a sequence that is not there: never was, or is not any more because its place was given to others.

@@ -35,12 +35,12 @@ impl Accepting {
         }
         let fits = !(told && settings.takes_one_encoding) || is_of(preamble.encoding, settings.encoding);
         if !fits || dialect(preamble.encoding).is_none() {
-            return Err(Breach::ContentType { name: preamble.encoding.word().to_owned() });
+            return Err(Breach::ContentType { name: preamble.encoding.content_type().to_owned() });
         }
         if let Some(format) = preamble.compression
             && settings.compressed != Some(format)
         {
-            let name = format!("{}+{}", preamble.encoding.word(), format.word());
+            let name = format!("{}+{}", preamble.encoding.content_type(), format.word());
             return Err(Breach::ContentType { name });
         }
         self.channel.compression = preamble.compression;

@@ -32,7 +32,7 @@ impl Connecting {
         let failure = if uri == faults::uri(UPGRADE_INVALID) {
             faults::upgrade_refused(via, self.channel.settings.transport_security)
         } else {
-            faults::failure(&uri, via, self.preamble.encoding.word())
+            faults::failure(&uri, via, self.preamble.encoding.content_type())
         };
         self.refused(failure.with_completed(self.completed()))
     }
