@@ -2,7 +2,8 @@
 //!
 //! Four annotations of the specification are understood, and one of GLib for documentation. Two other ways to
 //! document are common: the element `doc:doc` of freedesktop.org and `tp:docstring` of Telepathy; they count
-//! before the annotation. Annotations of Qt are kept as they came, for Qt's compiler.
+//! before the annotation. Annotations of Qt at methods, signals and properties are kept as they came, for Qt's compiler.
+//! Ours are understood, too; all others are passed over.
 
 use crate::report::{Problem, Report};
 use crate::xml::Element;
@@ -34,14 +35,15 @@ pub(super) fn kept(notes: &[(Name, Name)]) -> Vec<(&str, &str)> {
     notes.iter().filter_map(|(what, value)| is_kept(what.strip_prefix(KEPT)?, value)).collect()
 }
 
-/// Those that the notes of an interface keep for its signals, by the names of these. A contract may have thousands of
-/// both, so they are sorted once.
+/// Those that the notes of an interface keep for its signals, by the labels of these: several signals may have one name, as
+/// those of Qt with other arguments do, and labels are unique. A contract may have thousands of both, so they are sorted
+/// once. Whoever prints a signal takes its own out, so that text of a peer's cannot have them printed many times.
 pub(super) fn kept_of_signals(notes: &[(Name, Name)]) -> HashMap<&str, Vec<(&str, &str)>> {
     let mut all: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
     for (what, value) in notes {
         let named = what.strip_prefix(KEPT).and_then(|what| what.split_once(':'));
-        let Some((signal, what)) = named else { continue };
-        all.entry(signal).or_default().extend(is_kept(what, value));
+        let Some((label, what)) = named else { continue };
+        all.entry(label).or_default().extend(is_kept(what, value));
     }
     all
 }
@@ -50,10 +52,10 @@ fn is_kept<'n>(what: &'n str, value: &'n str) -> Option<(&'n str, &'n str)> {
     QT.iter().any(|qt| what.starts_with(qt)).then_some((what, value))
 }
 
-/// The note of an interface that keeps this note of a signal.
-pub(super) fn of_signal(signal: &str, (what, value): (Name, Name)) -> (Name, Name) {
+/// The note of an interface that keeps this note of a signal, which has this label.
+pub(super) fn of_signal(label: &str, (what, value): (Name, Name)) -> (Name, Name) {
     let what = what.strip_prefix(KEPT).unwrap_or(&what);
-    (Name::from(format!("{KEPT}{signal}:{what}")), value)
+    (Name::from(format!("{KEPT}{label}:{what}")), value)
 }
 
 /// What the annotations of an element say.
@@ -75,6 +77,8 @@ impl Annotations {
     pub(super) fn of(element: &Element<'_>, report: &mut Report) -> Self {
         let mut found = Self::default();
         let (mut documented, mut annotated, mut deprecated) = (String::new(), String::new(), false);
+        // Where each stands among those that are kept: an element may have many.
+        let mut places = HashMap::new();
         for child in element.elements() {
             match child.name {
                 "doc:doc" | "tp:docstring" => documented = child.text(),
@@ -92,8 +96,12 @@ impl Annotations {
                         IDEMPOTENT => found.idempotent = truth(child, report),
                         EMITS => found.notify = notify(child, report),
                         other if QT.iter().any(|qt| other.starts_with(qt)) => {
-                            let what = Name::from(format!("{KEPT}{other}"));
-                            found.kept.push((what, Name::from(value.to_owned())));
+                            let note = (Name::from(format!("{KEPT}{other}")), Name::from(value.to_owned()));
+                            let place = *places.entry(note.0.clone()).or_insert(found.kept.len());
+                            match found.kept.get_mut(place) {
+                                Some(before) => *before = note,
+                                None => found.kept.push(note),
+                            }
                         }
                         _ => {}
                     }

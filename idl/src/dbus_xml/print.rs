@@ -99,12 +99,12 @@ impl Printer {
                 self.member(interface, member, wrong, |printer| printer.method(operation, member))?;
             }
         }
-        let of_signals = kept_of_signals(&interface.notes);
+        let mut of_signals = kept_of_signals(&interface.notes);
         for signal in interface.signals.iter() {
             if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
                 let member = names::of_signal(signal);
-                let kept = of_signals.get(&*signal.name).map_or(&[][..], Vec::as_slice);
-                let print = |printer: &mut Self| printer.signal(kept, signal, member);
+                let kept = of_signals.remove(&*signal.label).unwrap_or_default();
+                let print = |printer: &mut Self| printer.signal(&kept, signal, member);
                 self.member(interface, member, wrong(member), print)?;
             }
         }

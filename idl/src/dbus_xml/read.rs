@@ -139,18 +139,15 @@ impl Reader<'_> {
         self.seen.insert(id.clone(), name.span);
         let annotations = Annotations::of(element, self.report);
         let mut labels = Unique::default();
+        // Signals have labels of their own: a method and a signal of one name do not meet in a stub.
+        let mut labels_of_signals = Unique::default();
         let (mut operations, mut signals, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for child in element.elements() {
             match child.name {
                 "method" => operations.extend(self.method(child, &mut labels)),
-                "signal" => signals.extend(self.signal(child, &mut notes)),
+                "signal" => signals.extend(self.signal(child, &mut labels_of_signals, &mut notes)),
                 _ => {}
             }
-        }
-        // Signals have labels of their own: a method and a signal of one name do not meet in a stub.
-        let mut labels_of_signals = Unique::default();
-        for signal in &mut signals {
-            signal.label = Name::from(labels_of_signals.name(&signal.name));
         }
         let mut attributes = Vec::new();
         // After the methods, because numbers of operations are those of methods first.
@@ -197,13 +194,20 @@ impl Reader<'_> {
     }
 
     /// A signal; its arguments are its fields. `notes` are those of the interface.
-    fn signal(&mut self, element: &Element<'_>, notes: &mut Vec<(Name, Name)>) -> Option<Signal> {
+    fn signal(
+        &mut self,
+        element: &Element<'_>,
+        labels: &mut Unique,
+        notes: &mut Vec<(Name, Name)>,
+    ) -> Option<Signal> {
         let name = self.member(element)?;
         let arguments = self.arguments(element, Direction::Out)?;
         let fields = arguments.into_iter().map(|argument| argument.field).collect();
         let annotations = Annotations::of(element, self.report);
-        notes.extend(annotations.kept.into_iter().map(|note| of_signal(&name, note)));
+        let label = labels.name(&name);
+        notes.extend(annotations.kept.into_iter().map(|note| of_signal(&label, note)));
         let mut signal = Signal::new(name, fields);
+        signal.label = Name::from(label);
         signal.doc = Name::from(annotations.doc);
         Some(signal)
     }

@@ -83,6 +83,51 @@ fn the_classes_of_qt_are_printed_as_they_were_read() {
     assert_eq!(print_node(&interfaces, &[]).matches("QtTypeName").count(), 5);
 }
 
+/// QtDBus tells a signal once for each list of arguments that it may have.
+#[test]
+fn signals_of_one_name_keep_their_own_classes_of_qt() {
+    let qt = |class: &str| {
+        format!(
+            "<annotation name='org.qtproject.QtDBus.QtTypeName.Out0' value='{class}'/><arg type='a{{sv}}'/>"
+        )
+    };
+    let signal = |class: &str| format!("<signal name='Changed'>{}</signal>", qt(class));
+    let other = "<method name='Changed_2'/><signal name='Changed_2'/>";
+    let text = format!(
+        "<node><interface name='org.example.Qt'>{}{other}{}</interface></node>",
+        signal("First"),
+        signal("Second")
+    );
+    let printed = settled(&parse(&text, "qt.xml").unwrap(), "qt.xml");
+    let found: Vec<&str> = printed
+        .split('"')
+        .filter(|word| ["Changed", "Changed_2", "First", "Second"].contains(word))
+        .collect();
+    assert_eq!(found, ["Changed_2", "Changed", "First", "Changed_2", "Changed", "Second"], "{printed}");
+}
+
+/// Else 4 MiB of a peer would be printed as thousands of megabytes.
+#[test]
+fn annotations_of_many_signals_of_one_name_are_printed_once() {
+    let signal = "<signal name='S'><annotation name='org.qtproject.QtDBus.X' value='x'/></signal>";
+    let text = format!("<node><interface name='a.B'>{}</interface></node>", signal.repeat(2000));
+    let printed = print(&parse(&text, "many.xml").unwrap()).unwrap();
+    assert_eq!(printed.matches("QtDBus").count(), 2000);
+}
+
+#[test]
+fn of_equal_annotations_the_last_is_kept() {
+    let annotation =
+        |value: &str| format!("<annotation name='org.qtproject.QtDBus.QtTypeName' value='{value}'/>");
+    let all = annotation("First") + &annotation("Last");
+    let text = format!(
+        "<node><interface name='org.example.Qt'><method name='Ask'>{all}</method><signal name='Told'>{all}</signal>\
+         <property name='Fact' type='a{{sv}}' access='read'>{all}</property></interface></node>"
+    );
+    let printed = settled(&parse(&text, "qt.xml").unwrap(), "qt.xml");
+    assert_eq!((printed.matches("First").count(), printed.matches("Last").count()), (0, 3), "{printed}");
+}
+
 /// What GLib's compiler accepts is well-formed and valid.
 #[test]
 fn printed_contracts_are_accepted_by_gdbus_codegen() {
