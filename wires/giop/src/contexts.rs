@@ -55,9 +55,11 @@ pub fn name(id: u32) -> &'static str {
     }
 }
 
-/// Whether a hop passes it on: those that do not speak of the connection that they came by.
+/// Whether a hop passes it on: those that do not speak of the connection that they came by. The version of Sun's ORB says
+/// what the other end of a connection reads, and that is the hop; an ORB of that family takes a peer without it for one that
+/// keeps to the specification, as its own versions since 1.4 do.
 pub(crate) fn passes(id: u32) -> bool {
-    !matches!(id, CODE_SETS | BI_DIR_IIOP | FILL)
+    !matches!(id, CODE_SETS | BI_DIR_IIOP | SUN_VERSION | FILL)
 }
 
 /// Passes over a list of contexts, showing each to `see`. The count is bounded by what the message can hold.

@@ -319,7 +319,7 @@ fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
     let Some(id) = number.ok().filter(|id| contexts::passes(*id)) else {
         let what = format!("`{name}` names no service context");
         return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
-            "give its number, such as 0x45570001; character sets (1) and listening points (5) are the connection's",
+            "give its number, such as 0x45570001; character sets (1), listening points (5) and the version of Sun's ORB (0x4e454f00) are the connection's",
         ));
     };
     Ok(match &header.content {

@@ -202,6 +202,26 @@ fn contexts_pass_and_are_changed_without_the_body() {
     }
 }
 
+/// It says what the other end of a connection reads, and that is the hop: a backend would send the hop parts for nothing.
+#[test]
+fn the_version_of_suns_orb_passes_no_hop() {
+    for minor in [0, 1, 2] {
+        let mut message = request(minor, true, 0, &values);
+        let theirs = THEIRS.to_le_bytes();
+        let at = message.windows(4).position(|octets| octets == theirs).unwrap();
+        message[at..at + 4].copy_from_slice(&0x4e45_4f00_u32.to_le_bytes());
+        let mut chain = Chain::new(minor);
+        let (incoming, _, arrived) = chain.pass(&message, None);
+        for body in [&incoming.body, &arrived.body] {
+            assert_eq!(names(body), ["0x12345678=3132333435"]);
+        }
+        assert_eq!(read(&arrived.body), (9, "abc".to_owned(), 2.5));
+        let large = |sink: &mut dyn Sink| (0..200_000).try_for_each(|_| sink.u8(1));
+        chain.far.server.answer(arrived.id, Answer::Done(&large)).unwrap();
+        assert_eq!(messages(&drain(&mut *chain.far.server)).len(), 1);
+    }
+}
+
 #[test]
 fn a_header_goes_beside_plain_values() {
     let mut pair = Pair::new(Limits::default());
@@ -212,7 +232,7 @@ fn a_header_goes_beside_plain_values() {
         pair.call(&profile(b"k"), &int(), &WithHeaders { values: &number, headers: &headers });
     assert_eq!(names(&incoming.body), ["0x12345678=68656c6c6f"]);
     assert_eq!(value(&Shape::I32, &incoming.body), Value::Integer(7));
-    for name in ["1", "5", "0x1", "a name", "0x123456789"] {
+    for name in ["1", "5", "0x1", "0x4e454f00", "a name", "0x123456789"] {
         let mut headers = Headers::default();
         headers.add(Header::text(name, "hello"));
         let arguments = WithHeaders { values: &number, headers: &headers };
