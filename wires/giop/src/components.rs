@@ -30,7 +30,7 @@ pub const TAG_ALTERNATE_IIOP_ADDRESS: u32 = 3;
 pub const TAG_OMNIORB_UNIX_TRANS: u32 = 0x4154_5402;
 /// Ours: shared memory, set up over a Unix socket, valid on the host that is named beside it.
 pub const TAG_SHARED_MEMORY: u32 = 0x4557_5301;
-/// The greatest format of values that the server reads of RMI-IIOP: a server in Java.
+/// The greatest format of values that the server reads of RMI-IIOP: ORBs of Sun's tell it, and others in Java.
 pub const TAG_RMI_CUSTOM_MAX_STREAM_FORMAT: u32 = 38;
 /// Ours, as the value of [`TAG_ORB_TYPE`].
 pub const ORB_TYPE: u32 = 0x4557_0000;
@@ -179,14 +179,19 @@ fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
 /// among those that stand beside it in the reference. Nothing, if there is none or it does not decode: then
 /// the specification's fallback applies.
 pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
-    let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
-    let (_, data) = profile.components.iter().chain(shared).find(|(tag, _)| *tag == TAG_CODE_SETS)?;
-    Offer::read(data).ok()
+    Offer::read(find(profile, TAG_CODE_SETS)?).ok()
 }
 
-/// Whether the server of a profile is written in Java, as far as its components tell.
-pub(crate) fn is_java(profile: &Profile) -> bool {
-    profile.components.iter().any(|(tag, _)| *tag == TAG_RMI_CUSTOM_MAX_STREAM_FORMAT)
+/// Whether the components of a profile, or those beside it, have the mark of ORBs of Sun's: the format of values of
+/// RMI-IIOP.
+pub(crate) fn has_mark_of_sun(profile: &Profile) -> bool {
+    find(profile, TAG_RMI_CUSTOM_MAX_STREAM_FORMAT).is_some()
+}
+
+/// The first component with this tag: of the profile's own, then of those that stand beside it in the reference.
+fn find(profile: &Profile, wanted: u32) -> Option<&Bytes> {
+    let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
+    profile.components.iter().chain(shared).find(|(tag, _)| *tag == wanted).map(|(_, data)| data)
 }
 
 /// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints

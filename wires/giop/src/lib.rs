@@ -73,7 +73,8 @@ pub struct Giop {
 }
 
 impl Giop {
-    /// The wire with its defaults: messages are not sent in fragments.
+    /// The wire with its defaults: messages are not sent in fragments, but for large ones to peers with a mark of Sun's ORBs,
+    /// since GlassFish's reads no large message.
     pub const fn new() -> Self {
         Self { fragment: 0 }
     }

@@ -35,8 +35,9 @@ pub const EXPLANATION: usize = 1024;
 /// one more than this many times over the limit ends the connection at once.
 pub const COURTESY: u64 = 16;
 
-/// Most bytes of a message, and of a part of one, that is sent to an ORB in Java: GlassFish's reads 256,000 at most.
-pub(crate) const JAVA_PART: usize = 64 << 10;
+/// Most bytes of a message of GIOP 1.2, and of a part of one, that is sent to a peer with a mark of Sun's ORBs: GlassFish's
+/// reads 256,000 at most.
+pub(crate) const SUN_PART: usize = 64 << 10;
 
 /// How much `receive` asks for at a time while it throws bytes away or joins fragments: 256 KiB.
 pub(crate) const CHUNK: usize = 256 << 10;

@@ -144,9 +144,9 @@ impl GiopSession {
     pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
-        let (mut passes, mut java) = (false, false);
+        let (mut passes, mut of_sun) = (false, false);
         let mut see = |id, data| {
-            java |= id == contexts::SUN_VERSION;
+            of_sun |= id == contexts::SUN_VERSION;
             passes |= contexts::passes(id);
             if id == contexts::FAILURE {
                 explained = Some(data);
@@ -167,8 +167,8 @@ impl GiopSession {
             id = get.u32()?;
             status = get.u32()?;
         }
-        if java {
-            self.meet_java();
+        if of_sun {
+            self.meet_sun();
         }
         let greatest = if header.minor >= 2 { NEEDS_ADDRESSING_MODE } else { LOCATION_FORWARD };
         if status > greatest {

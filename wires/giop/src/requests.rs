@@ -41,8 +41,9 @@ impl GiopSession {
     /// encode, or the message gets too large. Nothing was sent.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
-        if self.dialect.is_none() && components::is_java(call.profile) {
-            self.meet_java();
+        // Not the first request alone: that may have gone to a `corbaloc`, which tells nothing.
+        if self.fragment == 0 && components::has_mark_of_sun(call.profile) {
+            self.meet_sun();
         }
         let carries = call.arguments.carries();
         if carries.body.is_some() || carries.headers.is_some() {
@@ -145,9 +146,9 @@ impl GiopSession {
     pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
-        let (mut passes, mut java) = (false, false);
+        let (mut passes, mut of_sun) = (false, false);
         let mut see = |id, data| {
-            java |= id == contexts::SUN_VERSION;
+            of_sun |= id == contexts::SUN_VERSION;
             if id == contexts::CODE_SETS {
                 sets = Some(codesets::read_context(data, header.minor)?);
             } else {
@@ -182,8 +183,8 @@ impl GiopSession {
             // The principal: deprecated since 2.2, looked at by nobody.
             get.octets()?;
         }
-        if java {
-            self.meet_java();
+        if of_sun {
+            self.meet_sun();
         }
         let list = passes.then_some(list);
         self.called(header, id, flags, key, operation, list, get.pos, sets, message)

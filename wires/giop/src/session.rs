@@ -44,7 +44,7 @@ pub(crate) struct GiopSession {
     /// The address of this side's end of the connection, over TCP.
     pub(crate) local: Option<IpAddr>,
     /// Most bytes of a message or fragment that is sent, header included; 0: messages are not split. Beside the
-    /// configuration only `meet_java` changes it, once.
+    /// configuration only `meet_sun` changes it, once.
     pub(crate) fragment: usize,
     /// What is to be sent.
     pub(crate) out: SendBuffer,
@@ -221,12 +221,14 @@ impl GiopSession {
         Ok(())
     }
 
-    /// The peer is written in Java. GlassFish's ORB ends the connection when a message, or a part of one, is larger than
-    /// 256,000 octets, unless its user raises `ORBMaximumReadByteBufferSize`. It joins parts, and sends its own so.
+    /// The peer has a mark of Sun's ORBs: the context `SUN_VERSION` beside a message, or the component
+    /// `TAG_RMI_CUSTOM_MAX_STREAM_FORMAT` in its reference. GlassFish's ORB, of that family, ends the connection when a
+    /// message, or a part of one, is larger than 256,000 octets, unless its user raises `ORBMaximumReadByteBufferSize`. It
+    /// joins parts, and sends its own so. Others with a mark, such as JBoss's, join them too.
     #[cold]
-    pub(crate) fn meet_java(&mut self) {
+    pub(crate) fn meet_sun(&mut self) {
         if self.fragment == 0 {
-            self.fragment = limits::JAVA_PART;
+            self.fragment = limits::SUN_PART;
         }
     }
 

@@ -150,7 +150,7 @@ fn octets(len: usize) -> impl Fn(&mut dyn Sink) -> Visit<()> {
 }
 
 #[test]
-fn an_orb_in_java_gets_large_answers_in_parts_that_it_reads() {
+fn a_peer_with_the_mark_of_sun_gets_large_answers_in_parts_that_it_reads() {
     let mut server = GIOP.accept(&Config::default());
     for (id, len, parts) in [(1, 1_000_000, 16), (2, 1000, 1)] {
         feed(&mut *server, &call_of_glassfish(id)).unwrap();
@@ -163,8 +163,8 @@ fn an_orb_in_java_gets_large_answers_in_parts_that_it_reads() {
 }
 
 #[test]
-fn an_orb_in_java_gets_large_requests_in_parts_that_it_reads() {
-    let java = |told: bool| {
+fn a_peer_with_the_mark_of_sun_gets_large_requests_in_parts_that_it_reads() {
+    let of_sun = |told: bool| {
         let mut profile = profile(b"k");
         if told {
             profile.components.push((38, Bytes::from_static(b"\0\x02")));
@@ -180,14 +180,26 @@ fn an_orb_in_java_gets_large_requests_in_parts_that_it_reads() {
     };
     // Its reference says so.
     let mut client = GIOP.connect(&Config::default());
-    assert!(send(&mut *client, &java(true)).1 <= GLASSFISH);
+    assert!(send(&mut *client, &of_sun(true)).1 <= GLASSFISH);
+    // Nothing says so, until a later reference to the same server does.
+    let mut client = GIOP.connect(&Config::default());
+    assert!(send(&mut *client, &of_sun(false)).1 > GLASSFISH);
+    assert!(send(&mut *client, &of_sun(true)).1 <= GLASSFISH);
+    // It says so for all profiles, beside them.
+    let mut reference = Reference { profiles: vec![of_sun(false)], ..Reference::default() };
+    reference.foreign.push((1, Bytes::from_static(b"\0\0\0\0\0\0\0\x01\0\0\0\x26\0\0\0\x02\0\x02")));
+    let profile = GIOP.parse(&GIOP.print(&reference)).unwrap().profiles.remove(0);
+    assert!(send(&mut *GIOP.connect(&Config::default()), &profile).1 <= GLASSFISH);
+    // Parts of GIOP 1.1 cannot be joined by all.
+    let old = Profile { version: (1, 1), ..of_sun(true) };
+    assert!(send(&mut *GIOP.connect(&Config::default()), &old).1 > GLASSFISH);
     // Nothing says so, until an answer does.
     let mut client = GIOP.connect(&Config::default());
-    let (id, largest) = send(&mut *client, &java(false));
+    let (id, largest) = send(&mut *client, &of_sun(false));
     assert!(largest > GLASSFISH);
     let mut reply = b"GIOP\x01\x02\0\x01\0\0\0\x18".to_vec();
     reply.extend((id.0 as u32).to_be_bytes());
     reply.extend(b"\0\0\0\0\0\0\0\x01NEO\0\0\0\0\x02\0\x14\0\0");
     feed(&mut *client, &reply).unwrap();
-    assert!(send(&mut *client, &java(false)).1 <= GLASSFISH);
+    assert!(send(&mut *client, &of_sun(false)).1 <= GLASSFISH);
 }
