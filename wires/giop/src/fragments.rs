@@ -20,8 +20,9 @@ use crate::frame::{self, HEADER, Header, MessageKind};
 use crate::limits;
 use crate::session::{Assembly, Filling, GiopSession};
 use crate::violations::Wrong;
-use bytes::{Buf, BytesMut};
-use everywire_model::{Completed, Failure, Initiator, Outcome, Violation};
+use bytes::{Buf, Bytes, BytesMut};
+use everywire_model::{Completed, Failure, Initiator, Outcome, SendBuffer, Violation};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Room beyond what is announced, so that a short last fragment is read behind the one before.
@@ -215,45 +216,59 @@ impl GiopSession {
     /// Appends a whole message to the output, in fragments of the configured size where it is larger.
     /// Messages of GIOP 1.0 and 1.1 stay whole, since JacORB, for one, cannot join those of 1.1. Every part
     /// is a multiple of 8 octets long but the last. `turned`: what stands in it is in the other byte order, its header
-    /// not yet.
-    pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, whole: &[u8], turned: bool) {
+    /// not yet. What is long enough to be shared is cut and not copied.
+    pub(crate) fn split(&mut self, minor: u8, kind: MessageKind, mut whole: SendBuffer, turned: bool) {
         let unit = (self.fragment & !7).max(4 * HEADER - 8);
-        let fits = minor < 2 || whole.len() <= unit;
-        let fragmentable = matches!(kind, MessageKind::Request | MessageKind::Reply);
-        let id = whole.get(HEADER..HEADER + 4);
-        let (Some((first, rest)), Some(id), false, true) =
-            (whole.split_at_checked(unit), id, fits, fragmentable)
-        else {
-            let out = self.out.flat();
-            let header = out.len();
-            out.extend_from_slice(whole);
+        let len = whole.len();
+        let splits = minor >= 2 && len > unit && matches!(kind, MessageKind::Request | MessageKind::Reply);
+        // The number stands behind the header, in the octets that were written and not shared.
+        let id: Option<[u8; 4]> = whole.flat().get(HEADER..HEADER + 4).and_then(|id| id.try_into().ok());
+        let header = self.out.flat().len();
+        let Some(id) = id.filter(|_| splits) else {
+            self.out.append(&mut whole);
             if turned {
-                frame::turn(out, header);
+                frame::turn(self.out.flat(), header);
             }
             return;
         };
-        let out = self.out.flat();
-        let header = out.len();
-        out.extend_from_slice(first);
-        frame::set_size(out, header, size_of_part(first.len()));
-        frame::set_more(out, header);
-        if turned {
-            frame::turn(out, header);
-        }
-        let mut parts = rest.chunks(unit - prefix(minor)).peekable();
-        while let Some(part) = parts.next() {
+        let mut rest = VecDeque::from(whole.into_parts());
+        self.hand_over(&mut rest, HEADER);
+        self.end_part(header, unit, true, turned);
+        self.hand_over(&mut rest, unit - HEADER);
+        let mut left = len - unit;
+        while left > 0 {
+            let data = left.min(unit - prefix(minor));
+            left -= data;
+            let out = self.out.flat();
             let header = out.len();
             frame::put(out, minor, MessageKind::Fragment);
-            out.extend_from_slice(id);
-            out.extend_from_slice(part);
-            let len = out.len() - header;
-            frame::set_size(out, header, size_of_part(len));
-            if parts.peek().is_some() {
-                frame::set_more(out, header);
+            out.extend_from_slice(&id);
+            self.end_part(header, prefix(minor) + data, left > 0, turned);
+            self.hand_over(&mut rest, data);
+        }
+    }
+
+    /// Moves so many bytes from the front of `parts` to the output.
+    fn hand_over(&mut self, parts: &mut VecDeque<Bytes>, mut count: usize) {
+        while let Some(part) = parts.front_mut().filter(|_| count > 0) {
+            let now = part.split_to(part.len().min(count));
+            count -= now.len();
+            if part.is_empty() {
+                parts.pop_front();
             }
-            if turned {
-                frame::turn(out, header);
-            }
+            self.out.splice(now);
+        }
+    }
+
+    /// Completes the header of a part that has `len` octets, header included.
+    fn end_part(&mut self, header: usize, len: usize, more: bool, turned: bool) {
+        let out = self.out.flat();
+        frame::set_size(out, header, size_of_part(len));
+        if more {
+            frame::set_more(out, header);
+        }
+        if turned {
+            frame::turn(out, header);
         }
     }
 }

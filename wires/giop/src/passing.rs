@@ -151,14 +151,7 @@ impl GiopSession {
         };
         if turned && self.fragment != 0 {
             // Each part has a header, and all are turned as that of a whole message is.
-            let unit = std::mem::take(&mut self.fragment);
-            let before = std::mem::take(&mut self.out);
-            let written = self.message(minor, kind, fill);
-            let whole = std::mem::replace(&mut self.out, before);
-            self.fragment = unit;
-            written?;
-            self.split(minor, kind, &whole.to_vec(), true);
-            return Ok(());
+            return self.message_in_parts(minor, kind, true, fill);
         }
         let header = self.out.flat().len();
         self.message(minor, kind, fill)?;

@@ -213,11 +213,22 @@ impl GiopSession {
         if self.fragment == 0 {
             return self.whole_message(minor, kind, fill);
         }
+        self.message_in_parts(minor, kind, false, fill)
+    }
+
+    /// The same where messages are split. `turned`: its values are in the other byte order, and its headers are to be.
+    pub(crate) fn message_in_parts(
+        &mut self,
+        minor: u8,
+        kind: MessageKind,
+        turned: bool,
+        fill: impl FnOnce(&mut Self, usize) -> Visit<()>,
+    ) -> Visit<()> {
         let before = std::mem::take(&mut self.out);
         let result = self.whole_message(minor, kind, fill);
         let whole = std::mem::replace(&mut self.out, before);
         result?;
-        self.split(minor, kind, &whole.to_vec(), false);
+        self.split(minor, kind, whole, turned);
         Ok(())
     }
 

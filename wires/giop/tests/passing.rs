@@ -178,6 +178,31 @@ fn a_body_of_the_other_byte_order_passes_in_parts() {
     }
 }
 
+/// Else each large message is in memory three times while it is sent.
+#[test]
+fn a_large_body_passes_in_parts_and_is_not_copied() {
+    let many = |sink: &mut dyn Sink| (0..100_000).try_for_each(|at| sink.f64(f64::from(at)));
+    for (little, minor, unit) in
+        [(false, 2, 64 << 10), (true, 2, 64 << 10), (true, 1, 64 << 10), (true, 2, 24)]
+    {
+        let mut chain = Chain::new(minor);
+        chain.far = Pair::with(&Giop::new().with_fragments(unit), Limits::default(), Limits::default());
+        feed(&mut *chain.near, &request(minor, little, 0, &many)).unwrap();
+        let Some(Event::Call(incoming)) = events(&mut *chain.near).pop() else { panic!() };
+        chain.start(&incoming, None).unwrap();
+        let body = incoming.body.bytes.as_ptr_range();
+        let out = chain.far.client.transmit();
+        let slices = out.slices(usize::MAX, usize::MAX);
+        let shared = slices.iter().filter(|slice| body.contains(&slice.as_ptr()));
+        let shared: usize = shared.map(|slice| slice.len()).sum();
+        let copied = if unit < 64 << 10 { 800_000 } else { 40_000 };
+        assert!(shared + copied >= incoming.body.bytes.len(), "{shared} octets are shared");
+        drop(slices);
+        let Some(Event::Call(arrived)) = chain.far.forth().unwrap().pop() else { panic!() };
+        assert!(arrived.body.bytes == incoming.body.bytes && arrived.body.little == little);
+    }
+}
+
 #[test]
 fn contexts_pass_and_are_changed_without_the_body() {
     // The changes of a route are beside each of its messages, whatever version and byte order that has.
