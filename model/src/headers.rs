@@ -4,6 +4,9 @@
 //! nobody has looked at; changes are kept apart ([`Edit`]) and applied when the message goes out, so that a change costs the headers
 //! and never the body, whether a copy was made before or after. What belongs to one connection only (addressing, character sets,
 //! serial numbers) is each session's own and not passed on.
+//!
+//! States of [`Headers`]: as they came, with changes, and with what the changes bring written in one encoding (`written`). Invariants: the
+//! changes keep their order; what was written is of the present changes, for each change throws it away, and a copy begins without it.
 
 use crate::Visit;
 use bytes::Bytes;
