@@ -11,6 +11,7 @@ mod hub_memory;
 mod joining;
 mod leaks;
 mod listening;
+mod order;
 mod plain;
 mod review;
 mod serial;

@@ -4,7 +4,7 @@
 //! read; when only they wait, an event loop reads for them.
 //!
 //! States, as the fields of `Core` tell them: nobody reads; a calling thread reads (`reading`), whose call is
-//! `reader`; an event loop was asked to tell of bytes or of room (`armed`), and reads in `Connection::pump`.
+//! `reader`; an event loop was asked to tell of bytes or of room (`armed`), and reads in `Connection::pump` (`pumping`).
 //! A call is in one place at a time: with the reading thread (its outcome comes out of `poll`, or is put into
 //! `own`), in `sending` while its thread still sends, or in `waiting`, for another thread or a future.
 //!
@@ -229,6 +229,7 @@ impl Connection {
         if !core.reading {
             // Listeners that are behind wait, unless a reply is due.
             let mut reads = 0;
+            core.pumping = true;
             while reads < READS
                 && (!self.is_behind() || !core.waiting.is_empty())
                 && let Ok(true) = self.fill(&mut core)
@@ -240,6 +241,7 @@ impl Connection {
                     break;
                 }
             }
+            core.pumping = false;
             if self.stream.peer_gone() && core.failed.is_none() && !self.stream.before_sleep(false) {
                 self.fail(&mut core, self.broken(&std::io::ErrorKind::UnexpectedEof.into()));
             }

@@ -175,7 +175,7 @@ impl Connection {
                     match waiting.waiter {
                         Waiter::Future(asker) if ends && self.keeps_order(core) => {
                             // Mostly no signal is on its way: then the answer is told when the lock is free, with no task in between.
-                            if self.event_queue.claim() {
+                            if self.tells_at_once(core) && self.event_queue.claim() {
                                 core.after.push(After::InOrder(asker, outcome));
                             } else {
                                 self.event_queue.answer(asker, outcome);
@@ -198,12 +198,12 @@ impl Connection {
             }
             // Connections that serve do so in `serving`. On others an event loop answers callbacks.
             Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
-                let this = Weak::clone(&self.this);
+                let call = HandingOver::of(self);
                 // All on one event loop: they begin in order, and one that blocks does not block the next.
                 let registration = self.registration().cloned();
                 self.node.queue(
                     Box::pin(async move {
-                        if let Some(connection) = this.upgrade() {
+                        if let Some(connection) = call.0.upgrade() {
                             connection.call_back(incoming);
                         }
                     }),
@@ -236,6 +236,26 @@ impl Connection {
                     core.after.push(After::Notice(Notice::Withdrawn { link: self.serial_number, call: id }));
                 }
             }
+        }
+    }
+}
+
+/// A call of the peer on its way to its servant, from when it came until it was handed over, or was dropped because its event loop ended.
+struct HandingOver(Weak<Connection>);
+
+impl HandingOver {
+    /// Under the lock, so that the answer behind it sees it.
+    fn of(connection: &Connection) -> Self {
+        connection.handing_over.fetch_add(1, Ordering::Relaxed);
+        Self(Weak::clone(&connection.this))
+    }
+}
+
+impl Drop for HandingOver {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.upgrade() {
+            // Whoever sees it also sees what the servant did.
+            connection.handing_over.fetch_sub(1, Ordering::Release);
         }
     }
 }

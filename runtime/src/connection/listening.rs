@@ -13,7 +13,7 @@
 //! * Whoever emits does not hold the lock while it waits for a peer that does not read; one that does not
 //!   read in time is cut off, alone.
 //! * Where somebody passes signals on (`keep_order`), answers and signals are told in the order in which they
-//!   came.
+//!   came; an answer that is told at once (`tells_at_once`) overtakes no call of the peer.
 //!
 //! Bounds. Nothing is read for listeners that are far behind (`signals`), and in a flood the connection
 //! ends. The quota `unsent` is what may wait for a peer to read before its emitter waits too. `TOGETHER`
@@ -169,6 +169,13 @@ impl Connection {
     /// Whether an answer waits for its turn among signals.
     pub(super) fn keeps_order(&self, core: &Core) -> bool {
         self.in_order.load(Ordering::Relaxed) && !core.listeners.is_empty()
+    }
+
+    /// Whether an answer in that order may be told as soon as the lock is free, if no signal is on its way. Not before a call of the peer
+    /// that came before it; and only where the event loop reads. Another thread keeps the lock for as long as it finds something, and
+    /// signals would wait meanwhile; and a call that comes behind the answer could begin before that is told.
+    pub(super) fn tells_at_once(&self, core: &Core) -> bool {
+        core.pumping && self.handing_over.load(Ordering::Acquire) == 0
     }
 
     /// Listens to signals, from when the peer has confirmed it: the session's subscription is a call, whose

@@ -114,6 +114,8 @@ pub(crate) struct Connection {
     pub(super) event_queue: Arc<EventQueue>,
     /// Whether answers are told behind the signals that came before them.
     pub(super) in_order: AtomicBool,
+    /// Calls of its peer that came beside answers and are queued for an event loop, or being handed over there.
+    pub(super) handing_over: AtomicUsize,
     pub(super) core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     pub(super) contenders: AtomicUsize,
@@ -167,6 +169,8 @@ pub(super) struct Core {
     pub(super) after: ToDo,
     /// Whether a calling thread is reading; it hands the others their replies.
     pub(super) reading: bool,
+    /// Whether its event loop reads: for a bounded time, and queued calls of the peer begin after that.
+    pub(super) pumping: bool,
     /// Whether the thread that reads sleeps in its read, without the lock: then nobody else may read.
     pub(super) reads_asleep: bool,
     /// Why bytes of this side got through no more while it did: it says so when it has seen to what the peer said before.
