@@ -115,3 +115,18 @@ fn a_thread_that_reads_for_itself_keeps_no_signal_waiting_for_an_answer() {
         }
     }
 }
+
+#[test]
+fn who_panics_when_it_is_told_keeps_nothing_from_those_behind_it() {
+    let observer = |notice: &Notice| assert!(!matches!(notice, Notice::Withdrawn { .. }), "as asked");
+    let mut hop = Hop::new("order-panic", observer);
+    for _ in 0..3 {
+        let (first, second) = (hop.asks(|| {}), hop.asks(|| panic!("as asked")));
+        // Whoever is told of the withdrawn call panics, with the lock let go and the answer in its hands.
+        let withdrawn = Frame { kind: 8, id: 77, body: Vec::new() }.bytes();
+        hop.peer.send(&[withdrawn, answer(first, 1), signal(2)].concat());
+        assert_eq!(hop.hears(2), ["answer 1", "signal 2"]);
+        hop.peer.send(&[answer(second, 3), signal(4)].concat());
+        assert_eq!(hop.hears(2), ["answer 3", "signal 4"]);
+    }
+}

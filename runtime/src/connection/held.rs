@@ -134,8 +134,10 @@ impl PutOff<'_> {
     #[cold]
     #[inline(never)]
     fn catch_up(&self, (first, more): (After, Vec<After>)) {
-        self.see_to(first);
-        more.into_iter().for_each(|after| self.see_to(after));
+        for after in std::iter::once(first).chain(more) {
+            // What panics has told the log. The others still get theirs: signals wait until an answer in order was told.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.see_to(after)));
+        }
     }
 
     fn see_to(&self, after: After) {

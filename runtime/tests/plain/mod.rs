@@ -7,6 +7,7 @@
 //! kind 5 signal  u8 len, key | u8 len, name | values      (sent to every peer; subscribing is local)
 //! kind 6 full    from now on nothing is read from whoever said so, who gets the same back
 //! kind 7 account u8 len, name                             (who is believed to be whoever says so)
+//! kind 8 withdrawn                                        (whoever made the call wants no answer)
 //! ```
 //! Values: little-endian numbers, text and bytes with a u32 length.
 

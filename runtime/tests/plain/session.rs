@@ -174,6 +174,7 @@ impl Session for PlainSession {
                     let peer = Peer::admitted(PeerAddress::default(), "word of mouth");
                     self.events.push_back(Event::Ready(peer.with_account(&String::from_utf8_lossy(&name))));
                 }
+                8 => self.events.push_back(Event::Cancelled(id)),
                 _ => return Err(Self::violation("Kind")),
             }
         }
