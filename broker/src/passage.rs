@@ -55,8 +55,9 @@ pub(crate) struct Passage {
     /// Whether it had to wait for a connection.
     waited: bool,
     forwards: u32,
-    /// The target that it was sent to last, and those before it.
+    /// The target that it was sent to last.
     target: Option<usize>,
+    /// The targets before that.
     tried: Vec<usize>,
     copied: Copied,
     /// Brokers that it has passed, this one among them; 0 where nobody counts.
