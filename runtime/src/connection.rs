@@ -24,6 +24,7 @@ mod resuming;
 mod sending;
 mod serving;
 mod state;
+mod to_do;
 mod turn;
 mod turns;
 mod waker;

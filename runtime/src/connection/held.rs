@@ -1,6 +1,7 @@
 //! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
 
 use super::state::{After, Connection, Core, ENTRIES};
+use super::to_do::ToDo;
 use crate::patience::make_way;
 use crate::sync::lock;
 use std::ops::{Deref, DerefMut};
@@ -47,31 +48,11 @@ impl Connection {
     }
 }
 
-/// What is to be done when the lock is free. Mostly nothing, and otherwise one thing: that takes one allocation of its size, where a
-/// list would make room for four. One word, since it is moved with the lock.
-#[derive(Default)]
-pub(super) struct ToDo(Option<Box<(After, Vec<After>)>>);
-
-impl ToDo {
-    /// One thing more, behind the others.
-    pub(super) fn push(&mut self, after: After) {
-        match &mut self.0 {
-            None => self.0 = Some(Box::new((after, Vec::new()))),
-            Some(list) => list.1.push(after),
-        }
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
 /// What is done when the lock has been let go.
 struct PutOff<'c> {
     connection: &'c Connection,
     /// Mostly nothing: then letting go costs no more than the lock does.
-    list: ToDo,
+    list: ToDo<After>,
 }
 
 impl<'c> Held<'c> {
@@ -124,8 +105,8 @@ impl Held<'_> {
 impl Drop for PutOff<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(list) = self.list.0.take() {
-            self.catch_up(*list);
+        if let Some(list) = self.list.take() {
+            self.catch_up(list);
         }
     }
 }

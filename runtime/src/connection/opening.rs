@@ -2,8 +2,8 @@
 //! that was made to call is admitted next (`listening::admit`), one that was accepted is adopted by an event
 //! loop (`shard`).
 
-use super::held::ToDo;
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
+use super::to_do::ToDo;
 use super::turns::Turns;
 use super::waker::ConnectionWaker;
 use crate::patience::Patience;

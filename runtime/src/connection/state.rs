@@ -18,8 +18,8 @@
 //! the buffers count in `weight`, of which the node bounds the sum.
 
 use super::asker::{Asker, Resuming};
-use super::held::ToDo;
 use super::reply_slot::ReplySlot;
+use super::to_do::ToDo;
 use super::turns::Turns;
 use crate::directory::Remembered;
 use crate::notice::Notice;
@@ -166,7 +166,7 @@ pub(super) struct Core {
     /// What was overheard.
     pub(super) overheard: VecDeque<Bytes>,
     /// What is to be done once the lock is free, because it runs code of others.
-    pub(super) after: ToDo,
+    pub(super) after: ToDo<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     pub(super) reading: bool,
     /// Whether its event loop reads: for a bounded time, and queued calls of the peer begin after that.
