@@ -24,7 +24,8 @@ use everywire_model::{
     Answer, Failure, Hold, Initiator, Marshal, Object, Reference, Remote, Request, Servant, Sink, Success,
     Unmarshal,
 };
-use std::sync::{Arc, Mutex};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, Weak};
 use uuid::Uuid;
 
 /// Elements that [`all`] asks for at a time.
@@ -32,10 +33,18 @@ const AT_ONCE: u32 = 256;
 /// Elements that [`all`] takes at the most: an enumerator elsewhere may have no end.
 const MOST: usize = 1 << 20;
 
+/// Makes what Next gives of elements, for whoever asks. It runs before anything of the answer is written: writing happens under a lock
+/// of the connection, where nothing of others may run, and what part of an answer grants could not be taken back.
+pub(super) type Prepare<T, R> =
+    for<'a> fn(&Weak<Exporter>, &'a [T], &Request) -> Result<Cow<'a, [R]>, Failure>;
+
 /// Serves an enumerator over a list.
-struct Enumerator<T> {
+struct Enumerator<T, R: Clone = T> {
     interface: Hold<Interface>,
+    /// The node, which the enumerator must not keep alive; nothing where it is known no earlier than at a call.
+    exporter: Weak<Exporter>,
     items: Arc<[T]>,
+    prepare: Prepare<T, R>,
     /// Elements that were given out or left out so far.
     at: Mutex<usize>,
 }
@@ -71,10 +80,20 @@ pub fn over<T: Marshal + Clone + Send + Sync + 'static>(
     interface: Hold<Interface>,
     items: Vec<T>,
 ) -> Arc<dyn Servant> {
-    Arc::new(Enumerator { interface, items: items.into(), at: Mutex::new(0) })
+    prepared(interface, Weak::new(), items, |_, items, _| Ok(Cow::Borrowed(items)))
 }
 
-impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
+/// An enumerator whose elements are made of those of a list when they are asked for.
+pub(super) fn prepared<T: Send + Sync + 'static, R: Marshal + Clone + 'static>(
+    interface: Hold<Interface>,
+    exporter: Weak<Exporter>,
+    items: Vec<T>,
+    prepare: Prepare<T, R>,
+) -> Arc<dyn Servant> {
+    Arc::new(Enumerator { interface, exporter, items: items.into(), prepare, at: Mutex::new(0) })
+}
+
+impl<T: Send + Sync + 'static, R: Marshal + Clone + 'static> Servant for Enumerator<T, R> {
     fn interface(&self) -> &Interface {
         &self.interface
     }
@@ -86,8 +105,7 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
             match &*operation.name {
                 "Next" => {
                     let (count,) = request.arguments::<(u32,)>()?;
-                    self.next(request, operation, count);
-                    Ok(())
+                    self.next(request, operation, count)
                 }
                 "Skip" => {
                     let (count,) = request.arguments::<(u32,)>()?;
@@ -99,9 +117,9 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
                     request.reply::<_, Failure>(Ok(()))
                 }
                 "Clone" => {
-                    let held = request.body().wire_state();
-                    let exporter = held.and_then(|held| Exporter::known(Arc::clone(held) as _));
-                    // In this process nobody counts references, so nobody could end the copy.
+                    let held = || Exporter::known(Arc::clone(request.body().wire_state()?) as _);
+                    // A call in this process does not say of which node the copy is to be.
+                    let exporter = self.exporter.upgrade().or_else(held);
                     let exporter = exporter.ok_or_else(|| failure(E_NOTIMPL, None))?;
                     hand_out(request, serve(&exporter, Arc::new(self.copy()), &principal(request))?)
                 }
@@ -111,7 +129,7 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Servant for Enumerator<T> {
     }
 }
 
-impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
+impl<T: Send + Sync + 'static, R: Marshal + Clone + 'static> Enumerator<T, R> {
     /// The next elements, up to `count`: the place is behind them now.
     fn take(&self, count: u32) -> &[T] {
         let mut at = lock(&self.at);
@@ -124,12 +142,13 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
     /// The same list at the same place.
     fn copy(&self) -> Self {
         let (interface, items) = (self.interface.clone(), Arc::clone(&self.items));
-        Self { interface, items, at: Mutex::new(*lock(&self.at)) }
+        let exporter = Weak::clone(&self.exporter);
+        Self { interface, exporter, items, prepare: self.prepare, at: Mutex::new(*lock(&self.at)) }
     }
 
     /// Answers Next: the elements, and how many they are.
-    fn next(&self, request: &mut Request, operation: &Operation, count: u32) {
-        let items = self.take(count);
+    fn next(&self, request: &mut Request, operation: &Operation, count: u32) -> Result<(), Failure> {
+        let items = &*(self.prepare)(&self.exporter, self.take(count), request)?;
         let fetched = u32::try_from(items.len()).unwrap_or(count);
         let results = &operation.results;
         request.answer(Answer::Done(&|sink: &mut dyn Sink| {
@@ -146,6 +165,7 @@ impl<T: Marshal + Clone + Send + Sync + 'static> Enumerator<T> {
             }
             sink.close(results)
         }));
+        Ok(())
     }
 }
 
@@ -205,9 +225,11 @@ mod tests {
 
     #[test]
     fn a_list_gives_each_item_once_and_says_when_it_is_short() {
-        let all = Enumerator {
+        let all: Enumerator<i32> = Enumerator {
             interface: Hold::Static(&ENUM_GUID),
+            exporter: Weak::new(),
             items: vec![1, 2, 3].into(),
+            prepare: |_, items, _| Ok(Cow::Borrowed(items)),
             at: Mutex::default(),
         };
         assert_eq!(all.take(2), [1, 2]);

@@ -4,11 +4,15 @@ use super::house::{Net, Node};
 use super::lamp::{LAMP_ID, Lamp, SWITCH_ID};
 use everywire_dcom::exporter::Counts;
 use everywire_dcom::hresult::{E_NOINTERFACE, S_OK};
+use everywire_dcom::limits::PRINCIPAL_OBJECTS;
 use everywire_dcom::remunknown::{self, Query, Refs};
+use everywire_dcom::standard::contracts::{CONNECTION_POINT_CONTAINER_ID, ENUM_CONNECTION_POINTS_ID};
 use everywire_dcom::standard::rem_unknown::REM_UNKNOWN_ID;
 use everywire_dcom::stub::Get;
 use everywire_dcom::{IDISPATCH, IUNKNOWN, REM_UNKNOWN2, resolver};
-use everywire_model::Objects;
+use everywire_model::contract::{Operation, Signal};
+use everywire_model::describe::{interface, operation, signal, sunk};
+use everywire_model::{Interface, Kind, Objects, Request, Servant};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -175,4 +179,45 @@ fn an_object_is_passed_on_only_as_what_it_offers() {
     let what = format!("the object `lamp` does not offer the interface {}", Uuid::max());
     assert_eq!(failure.message(), what);
     assert_eq!(node.exporter.counts(), before);
+}
+
+static RINGS: Interface = interface!("Rings", "6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a1b11", [], 0, &[RUNG]);
+static FAULTS: Interface = interface!("Faults", "6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a1b12", [], 0, &[RUNG]);
+const RUNG: Operation = operation!("Rung", () -> Shape::Void);
+static BELL: Interface =
+    interface!("Bell", "6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a1b10", [], 0, &[], [], signals & BELL_SIGNALS);
+static BELL_SIGNALS: [Signal; 2] =
+    [sunk(signal!("Rung", {}), &RINGS, 0), sunk(signal!("Cracked", {}), &FAULTS, 0)];
+
+/// Emits two sets of signals.
+struct Bell;
+
+impl Servant for Bell {
+    fn interface(&self) -> &Interface {
+        &BELL
+    }
+
+    fn dispatch(&self, _: Request) {}
+}
+
+/// What an answer cannot tell whole it grants no part of: nobody would give that back.
+#[test]
+fn points_that_cannot_all_be_made_are_not_granted() {
+    let node = node();
+    node.insert("bell", Arc::new(Bell));
+    node.call(b"bell", CONNECTION_POINT_CONTAINER_ID, 3, &[], "a").unwrap();
+    let enumerator = node.store.keys().into_iter().find(|key| key.starts_with(b"object-")).unwrap();
+    // With the enumerator, one less than all.
+    for _ in 2..PRINCIPAL_OBJECTS {
+        node.exporter.serve(vec![Lamp::new()], "a").unwrap();
+    }
+    let before = node.exporter.counts();
+    let next =
+        |count: u32, who| node.call(&enumerator, ENUM_CONNECTION_POINTS_ID, 3, &count.to_le_bytes(), who);
+    assert_eq!(next(2, "a").unwrap_err().kind(), Kind::LimitExceeded);
+    assert_eq!(node.exporter.counts().ipids, before.ipids);
+    // Who asks pays.
+    node.call(&enumerator, ENUM_CONNECTION_POINTS_ID, 5, &[], "b").unwrap();
+    next(2, "b").unwrap();
+    assert_eq!(node.exporter.counts().ipids, before.ipids + 2);
 }

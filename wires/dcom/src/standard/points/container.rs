@@ -6,11 +6,12 @@ use super::tables::Point;
 use crate::exporter::Exporter;
 use crate::hresult::CONNECT_E_NOCONNECTION;
 use crate::standard::contracts::CONNECTION_POINT_CONTAINER;
-use crate::standard::enumerators::{ENUM_CONNECTION_POINTS, over};
+use crate::standard::enumerators::{ENUM_CONNECTION_POINTS, prepared};
 use crate::standard::guid::Guid;
 use crate::standard::serving::{alive, hand_out, principal, refused, serve};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Hold, Marshal, Request, Shape, Sink, Visit};
+use everywire_model::{Failure, Hold, Reference, Request};
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 /// Answers IConnectionPointContainer.
@@ -24,9 +25,8 @@ pub(in super::super) fn answer_container(
         0 => {
             let sources = sources_of(exporter, request.key()).into_iter();
             let points = sources.filter_map(|source| points.find(exporter, request.key(), source.iid));
-            let listed = |point| Listed { exporter: exporter.weak(), point, principal: who.clone() };
-            let listed = points.map(listed).collect();
-            serve(exporter, over(Hold::Static(&ENUM_CONNECTION_POINTS), listed), &who)?
+            let interface = Hold::Static(&ENUM_CONNECTION_POINTS);
+            serve(exporter, prepared(interface, exporter.weak(), points.collect(), pointers), &who)?
         }
         1 => {
             let (Guid(iid),) = request.arguments::<(Guid,)>()?;
@@ -38,17 +38,12 @@ pub(in super::super) fn answer_container(
     hand_out(request, pointer)
 }
 
-/// A point in an enumerator. The object that stands for it is made, for whoever asked for the enumerator, when it is handed out.
-#[derive(Clone)]
-struct Listed {
-    /// The node, which the enumerator must not keep alive.
-    exporter: Weak<Exporter>,
-    point: Arc<Point>,
-    principal: String,
-}
-
-impl Marshal for Listed {
-    fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
-        Some(pointer_to(&alive(&self.exporter)?, &self.point, &self.principal)?).marshal(shape, sink)
-    }
+/// The objects that stand for points, made for whoever asks for the next ones.
+fn pointers(
+    exporter: &Weak<Exporter>,
+    points: &[Arc<Point>],
+    request: &Request,
+) -> Result<Cow<'static, [Option<Reference>]>, Failure> {
+    let (exporter, who) = (alive(exporter)?, principal(request));
+    points.iter().map(|point| pointer_to(&exporter, point, &who).map(Some)).collect()
 }
