@@ -1,6 +1,6 @@
 //! What the two interfaces look like.
 
-use crate::standard::guid::{GUID, Guid};
+use crate::standard::guid::{GUID_SHAPE, Guid};
 use everywire_model::contract::{Interface, InterfaceKind, Operation};
 use everywire_model::describe::{
     Shape, Struct, interface, of_kind, operation, pointer, record, sequence, structure,
@@ -8,7 +8,7 @@ use everywire_model::describe::{
 
 /// `ept_lookup_handle_t`: a context handle.
 pub(crate) const ENTRY_HANDLE: Shape = structure(&HANDLE);
-static HANDLE: Struct = record!("ept_lookup_handle_t", "", { "attributes": Shape::U32, "uuid": GUID });
+static HANDLE: Struct = record!("ept_lookup_handle_t", "", { "attributes": Shape::U32, "uuid": GUID_SHAPE });
 
 /// A context handle: attributes, which are 0, and a UUID; null before the first page and after the last.
 pub(crate) type Handle = (u32, Guid);
@@ -17,13 +17,13 @@ pub(crate) type Handle = (u32, Guid);
 static TOWER: Struct = record!("twr_t", "", { "tower_length": Shape::U32, "tower_octet_string": sequence!(Shape::U8, None, Conformant) });
 /// `ept_entry_t`.
 static ENTRY: Struct = record!("ept_entry_t", "", {
-    "object": GUID,
+    "object": GUID_SHAPE,
     "tower": pointer!(Full, structure(&TOWER)),
     "annotation": sequence!(Shape::U8, None, Varying),
 });
 /// `rpc_if_id_t`.
 static IF_ID: Struct =
-    record!("rpc_if_id_t", "", { "uuid": GUID, "vers_major": Shape::U16, "vers_minor": Shape::U16 });
+    record!("rpc_if_id_t", "", { "uuid": GUID_SHAPE, "vers_major": Shape::U16, "vers_minor": Shape::U16 });
 /// `rpc_if_id_vector_t`.
 static IF_ID_VECTOR: Struct = record!("rpc_if_id_vector_t", "", {
     "count": Shape::U32,
@@ -45,14 +45,14 @@ static MAPPER_OPERATIONS: [Operation; 7] = [
         in "num_ents": Shape::U32, in "entries": sequence!(structure(&ENTRY), None, Conformant), out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_lookup", (
-        in "inquiry_type": Shape::U32, in "object": pointer!(Full, GUID),
+        in "inquiry_type": Shape::U32, in "object": pointer!(Full, GUID_SHAPE),
         in "interface": pointer!(Full, structure(&IF_ID)), in "vers_option": Shape::U32,
         inout "entry_handle": ENTRY_HANDLE, in "max_ents": Shape::U32,
         out "num_ents": Shape::U32, out "max": Shape::U32, out "entries": sequence!(structure(&ENTRY), None, Varying),
         out "status": Shape::U32,
     ) -> Shape::Void),
     operation!("ept_map", (
-        in "object": pointer!(Full, GUID), in "map_tower": pointer!(Full, structure(&TOWER)),
+        in "object": pointer!(Full, GUID_SHAPE), in "map_tower": pointer!(Full, structure(&TOWER)),
         inout "entry_handle": ENTRY_HANDLE, in "max_towers": Shape::U32,
         out "num_towers": Shape::U32, out "max": Shape::U32, out "towers": sequence!(pointer!(Full, structure(&TOWER)), None, Varying),
         out "status": Shape::U32,
@@ -62,7 +62,7 @@ static MAPPER_OPERATIONS: [Operation; 7] = [
     // Whether the caller sends an object, as some do, or is told one, as the specification says, shows in its stub.
     operation!("ept_inq_object", (out "status": Shape::U32) -> Shape::Void),
     operation!("ept_mgmt_delete", (
-        in "object_speced": Shape::U32, in "object": pointer!(Full, GUID), in "tower": pointer!(Full, structure(&TOWER)),
+        in "object_speced": Shape::U32, in "object": pointer!(Full, GUID_SHAPE), in "tower": pointer!(Full, structure(&TOWER)),
         out "status": Shape::U32,
     ) -> Shape::Void),
 ];

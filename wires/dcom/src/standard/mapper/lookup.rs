@@ -118,7 +118,7 @@ fn inquire(request: &mut Request) -> Result<(), Failure> {
 /// What `ept_inq_object` answers a caller who sends nothing.
 const INQUIRED: everywire_model::Shape = everywire_model::describe::structure(&INQUIRED_STRUCT);
 static INQUIRED_STRUCT: everywire_model::describe::Struct = everywire_model::describe::record!("", "", {
-    "ept_object": crate::standard::guid::GUID, "status": everywire_model::Shape::U32
+    "ept_object": crate::standard::guid::GUID_SHAPE, "status": everywire_model::Shape::U32
 });
 
 /// The association group of a caller: its handles are good in it alone (C706 5.1.6).
