@@ -364,7 +364,15 @@ fn map_request(syntax: &Syntax) -> Result<Vec<u8>, Failure> {
 /// # Errors
 /// The answer is malformed, or the interface is not served by TCP.
 fn moved(answer: &Body, syntax: &Syntax, way: &Profile) -> Result<Reference, Failure> {
-    let (_, _, _, towers, status) = answer.decode::<(Handle, u32, u32, Vec<Octets>, u32)>(&MAP.results)?;
+    // Towers are full pointers in the contract of the mapper, so that several of them may lead to one: such an answer is taken.
+    let (_, count, _, towers, status) =
+        answer.decode::<(Handle, u32, u32, Vec<Octets>, u32)>(&MAP.results)?;
+    let told = u32::try_from(towers.len()).ok();
+    if told != Some(count) || count > TOWERS {
+        let what =
+            "the towers of an answer to ept_map are not as many as it says, or more than were asked for";
+        return Err(Failure::malformed(what, answer.base));
+    }
     // One that is not understood is of another protocol.
     let ports = towers.into_iter().flatten().filter_map(|(_, octets)| Tower::parse(&octets).ok()?.port());
     let port = ports.into_iter().find(|port| status == 0 && *port != RESOLVER_PORT);
@@ -381,4 +389,33 @@ fn not_served(syntax: &Syntax, status: u32) -> Failure {
     let Syntax { id, major, minor } = syntax;
     let what = format!("the peer's endpoint mapper knows no port of interface {id} {major}.{minor}");
     Failure::new(Kind::Unsupported, Initiator::Peer, what).with_code(format!("{status:#010x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::{Budget, Place};
+
+    #[test]
+    fn towers_are_as_many_as_the_answer_says() {
+        let asked = Syntax { id: Uuid::from_u128(7), major: 1, minor: 0 };
+        let found = |count: u32, towers: usize| {
+            let tower = Tower::tcp((asked.id, 1, 0), 4711, Ipv4Addr::LOCALHOST).write();
+            let towers: Vec<Octets> = vec![Some((tower.len() as u32, tower)); towers];
+            let results = (Handle::default(), count, towers.len() as u32, towers, 0_u32);
+            let mut stub = Vec::new();
+            values::put(&mut stub, 0, &|sink: &mut dyn Sink| results.marshal_list(&MAP.results, sink), None)
+                .unwrap();
+            let place =
+                Place::socket("dcom", Endpoint::Tcp { host: "localhost".into(), port: RESOLVER_PORT });
+            moved(&ndr::body(stub.into(), 0, true, Budget::default()), &asked, place.profile())
+        };
+        let port = |reference: Reference| reference.profiles[0].endpoints.clone();
+        let expected = vec![Endpoint::Tcp { host: "localhost".into(), port: 4711 }];
+        assert_eq!(found(2, 2).map(port).unwrap(), expected);
+        for (count, towers) in [(1, 2), (3, 2), (TOWERS + 1, TOWERS as usize + 1)] {
+            assert_eq!(found(count, towers).unwrap_err().kind(), Kind::Malformed);
+        }
+        assert_eq!(found(0, 0).unwrap_err().kind(), Kind::Unsupported);
+    }
 }
