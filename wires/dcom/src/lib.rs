@@ -352,7 +352,9 @@ fn number(interface: &Interface, iid: Uuid, opnum: u16) -> Option<usize> {
         let index = usize::from(opnum.checked_sub(opnum_base(interface))?);
         return (index < interface.operations.len()).then_some(index);
     }
-    interface.bases.iter().find_map(|base| {
+    // IUnknown is a base of nearly all: one without operations is not asked which it is.
+    let mut bases = interface.bases.iter().filter(|base| !base.operations.is_empty());
+    bases.find_map(|base| {
         let index = number(base, iid, opnum)?;
         let name = &base.operations.get(index)?.name;
         interface.operations.iter().position(|operation| operation.name == *name)
