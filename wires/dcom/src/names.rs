@@ -3,6 +3,7 @@
 //! Only for people: `trace`, messages, and lists. Nothing that is served or called depends on what is known
 //! here.
 
+use crate::security::Level;
 use uuid::Uuid;
 
 /// The table of interfaces, whose beginning says what its columns are.
@@ -47,15 +48,7 @@ pub fn service(number: u16) -> &'static str {
 
 /// An authentication level (MS-RPCE 2.2.1.1.8).
 pub fn level(number: u8) -> &'static str {
-    match number {
-        1 => "none",
-        2 => "connect",
-        3 => "call",
-        4 => "packet",
-        5 => "integrity",
-        6 => "privacy",
-        _ => "unknown",
-    }
+    Level::from_number(number).map_or("unknown", Level::name)
 }
 
 /// A protocol sequence, by the number that string bindings have (C706 appendix I).

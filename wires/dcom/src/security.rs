@@ -54,7 +54,14 @@ impl Level {
 
     /// Its name in addresses.
     pub fn name(self) -> &'static str {
-        crate::names::level(self as u8)
+        match self {
+            Self::None => "none",
+            Self::Connect => "connect",
+            Self::Call => "call",
+            Self::Packet => "packet",
+            Self::Integrity => "integrity",
+            Self::Privacy => "privacy",
+        }
     }
 
     /// The level with this name.

@@ -22,12 +22,9 @@ pub(crate) fn is_standard(interface: &Interface) -> bool {
 }
 
 /// Whether the method number `opnum` of an interface tells its HRESULT itself, as the last of its results: a session neither
-/// adds one nor takes it for a failure. So do methods whose success has several degrees, or whose failure has results.
+/// adds one nor takes it for a failure. So do GetIDsOfNames and Invoke of IDispatch, whose failures have results.
 pub fn keeps_hresult(iid: Uuid, opnum: u16) -> bool {
-    match iid {
-        IDISPATCH => matches!(opnum, 5 | 6),
-        _ => false,
-    }
+    iid == IDISPATCH && matches!(opnum, 5 | 6)
 }
 
 /// Whether a call is one of IDispatch's that was asked under the identity of another interface: dual interfaces and

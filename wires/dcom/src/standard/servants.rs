@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// How a call of the node, or of whatever object it is for, is answered.
 #[derive(Clone, Copy)]
-enum Answer {
+enum How {
     /// By a whole stub. A status that is a failure is part of it; only a stub that cannot be read is an `Err`.
     Stub(fn(&Exporter, &Request) -> Result<Vec<u8>, Failure>),
     /// By values.
@@ -22,18 +22,18 @@ enum Answer {
 }
 
 /// Answers a call as it is said.
-fn answer(how: &Answer, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+fn answer(how: &How, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
     match how {
-        Answer::Stub(answer) => request.answer(Done(&Raw(&answer(exporter, request)?))),
-        Answer::Values(answer) => return answer(exporter, request),
+        How::Stub(answer) => request.answer(Done(&Raw(&answer(exporter, request)?))),
+        How::Values(answer) => return answer(exporter, request),
     }
     Ok(())
 }
 
 /// The servants of the system interfaces.
 pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
-    use Answer::{Stub, Values};
-    let standing: [(&'static Interface, Answer); 11] = [
+    use How::{Stub, Values};
+    let standing: [(&'static Interface, How); 11] = [
         (&object_exporter::OBJECT_EXPORTER, Stub(object_exporter::answer)),
         (&rem_unknown::REM_UNKNOWN, Stub(rem_unknown::answer)),
         (&rem_unknown::REM_UNKNOWN2, Stub(rem_unknown::answer)),

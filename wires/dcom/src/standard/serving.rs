@@ -11,11 +11,11 @@ pub(super) struct Own<T> {
     exporter: Weak<Exporter>,
     interface: &'static Interface,
     held: T,
-    answer: Answer<T>,
+    answer: Answering<T>,
 }
 
 /// Answers a call of what is held.
-type Answer<T> = fn(&T, &Arc<Exporter>, &mut Request) -> Result<(), Failure>;
+type Answering<T> = fn(&T, &Arc<Exporter>, &mut Request) -> Result<(), Failure>;
 
 impl<T: Send + Sync + 'static> Own<T> {
     /// Serves this interface of what is held.
@@ -23,7 +23,7 @@ impl<T: Send + Sync + 'static> Own<T> {
         exporter: &Exporter,
         interface: &'static Interface,
         held: T,
-        answer: Answer<T>,
+        answer: Answering<T>,
     ) -> Arc<dyn Servant> {
         Arc::new(Self { exporter: exporter.weak(), interface, held, answer })
     }

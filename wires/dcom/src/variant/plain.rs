@@ -40,7 +40,14 @@ impl Plain<'_> {
     pub fn real(&self) -> Result<f64, u32> {
         Ok(match self {
             Self::Empty => 0.0,
-            Self::Bool(truth) => f64::from(-i8::from(*truth)),
+            // VARIANT_TRUE is -1.
+            Self::Bool(truth) => {
+                if *truth {
+                    -1.0
+                } else {
+                    0.0
+                }
+            }
             Self::Whole(number) => *number as f64,
             Self::Single(number) => f64::from(*number),
             Self::Real(number) | Self::Date(number) => *number,

@@ -106,7 +106,8 @@ impl Served {
             return answer(&exporter, &point, sink, request, None);
         };
         let asking = Arc::clone(&exporter.standard().points.asking);
-        // The node holds one itself.
+        // The node holds one itself. Counted before it is looked at, so that there are never more; of two that come at once for the last
+        // place, both may have to try again.
         if Arc::strong_count(&asking) > ASKED + 1 {
             return request.finish(Err(refused(RPC_S_SERVER_TOO_BUSY)));
         }
