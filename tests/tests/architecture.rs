@@ -270,9 +270,9 @@ const CIRCLES: [(&str, usize); 7] = [
     ("wires/giop", 3),
     ("wires/dbus", 3),
     ("wires/dcop", 3),
-    // These two are to come down to three as well.
-    ("wires/dcom", 54),
-    ("wires/wcf", 6),
+    ("wires/dcom", 3),
+    // This one is to come down to three as well.
+    ("wires/wcf", 4),
 ];
 
 #[test]
