@@ -9,13 +9,13 @@
 //! a target, and all targets of one speak one wire; and nothing connects or listens while it is made. Files
 //! are read: contracts, and what they include.
 
-use crate::config::{Config, CopyTo, Mistakes, Mode, RouteConfig, Spot, meant};
+use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;
 use crate::loops;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
 use everywire_model::reference::unescape;
-use everywire_model::{Contract, Hold, Operation, Shape, Wire};
+use everywire_model::{Contract, Edit, Header, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -146,6 +146,10 @@ fn look_up(
     if targets.windows(2).any(|pair| matches!(pair, [left, right] if left.wire.name() != right.wire.name())) {
         mistakes.add(file, route.name.spot, "all targets of a route speak one wire", None);
     }
+    if let Some(target) = targets.first() {
+        let callers: Vec<&dyn Wire> = listens.iter().filter_map(|at| wires.get(*at).copied()).collect();
+        edits_fit(file, route, &callers, target.wire, mistakes);
+    }
     if route.contract.is_none() {
         let plan = opaque(config, route, wires, listens, targets, mistakes)?;
         return (mistakes.0.len() == before).then_some(plan);
@@ -189,6 +193,32 @@ fn look_up(
         mistakes.add(file, place, message, Some(hint));
     }
     (mistakes.0.len() == before).then_some(plan)
+}
+
+/// Looks whether the wires that changes of headers go out on have such headers: each call would fail of one that is not there.
+fn edits_fit(
+    file: &str,
+    route: &RouteConfig,
+    callers: &[&dyn Wire],
+    target: &dyn Wire,
+    mistakes: &mut Mistakes,
+) {
+    for EditConfig { edit, spot, answers, .. } in &route.edits {
+        let removed;
+        let header = match edit {
+            Edit::Put(header) | Edit::Add(header) => header,
+            Edit::Remove(name) => {
+                removed = Header::text(name, "");
+                &removed
+            }
+        };
+        let wires = if *answers { callers } else { &[target][..] };
+        let refused = wires.iter().find_map(|wire| Some((wire, wire.codec().check_header(header).err()?)));
+        if let Some((wire, failure)) = refused {
+            let message = format!("{}: {}", wire.name(), failure.message());
+            mistakes.add(file, *spot, message, failure.hint().map(Into::into));
+        }
+    }
 }
 
 /// A route that passes messages on as they came: one wire on both sides, and nothing that would need to read

@@ -1,7 +1,7 @@
 //! Bodies: encoded values that nobody has looked at yet.
 
 use crate::budget::Budget;
-use crate::failure::{Failure, needs_contract};
+use crate::failure::{Failure, Initiator, Kind, needs_contract};
 use crate::headers::{Header, Headers};
 use crate::reference::Reference;
 use crate::shape::Shape;
@@ -50,6 +50,14 @@ pub trait Codec: Send + Sync {
     /// They do not decode.
     fn hops(&self, _body: &Body) -> Visit<u32> {
         Ok(0)
+    }
+
+    /// Whether a header of this name that says this can be written, so that a configuration is refused and not each of its calls.
+    ///
+    /// # Errors
+    /// The wire has no such header, or none at all.
+    fn check_header(&self, _header: &Header) -> Visit<()> {
+        Err(Failure::new(Kind::BadArgument, Initiator::User, "calls have no headers on this wire"))
     }
 }
 

@@ -128,6 +128,8 @@ pub(crate) struct RouteConfig {
 pub(crate) struct EditConfig {
     /// The change.
     pub(crate) edit: Edit,
+    /// Where the file names the header.
+    pub(crate) spot: Spot,
     /// Of answers, not of calls.
     pub(crate) answers: bool,
     /// Copies have it, too.

@@ -264,6 +264,7 @@ fn limit(section: &Section<'_, '_>) -> LimitConfig {
 /// `put`, `add` or `remove` a header: `value` is text, `bytes` hexadecimal digits.
 fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
     let (put, add, remove) = (section.text("put"), section.text("add"), section.text("remove"));
+    let spot = [&put, &add, &remove].into_iter().flatten().next().map_or(section.spot, |name| name.spot);
     let (value, bytes) = (section.text("value"), section.text("bytes"));
     let must_understand = section.flag("must-understand").is_some_and(|flag| flag.value);
     let answers = section.flag("answers").is_some_and(|flag| flag.value);
@@ -295,7 +296,7 @@ fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
             return None;
         }
     };
-    Some(EditConfig { edit, answers, before_copy })
+    Some(EditConfig { edit, spot, answers, before_copy })
 }
 
 /// Octets from pairs of hexadecimal digits.

@@ -77,6 +77,40 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
 }
 
 #[test]
+fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
+    let to = |to: &str, edits: &str| {
+        file(&format!("to = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\nedits = {edits}", contract()))
+    };
+    // What goes to the targets is in their wire's words.
+    for (target, good, bad, message) in [
+        (
+            "iiop://h:1/k",
+            "0x45570001",
+            "{urn:a}b",
+            "9:18: giop: `{urn:a}b` names no service context, give its number",
+        ),
+        ("iiop://h:1/k", "17", "1", "9:18: giop: `1` names no service context"),
+        ("dbus://h:1/k", "80", "1", "9:18: dbus: `1` names no header field of D-Bus that may be written"),
+        ("net.tcp://h:1/k", "{urn:a}b", "a b", "9:18: wcf: `a b` names no header of SOAP"),
+        ("dcom://h/k", "45570001-1a8c-11d3-b68f-00c04f8b72e7", "17", "9:18: dcom: `17` names no extension"),
+    ] {
+        check(config(&to(target, &format!("[{{ put = \"{good}\", value = \"x\" }}]"))).unwrap()).unwrap();
+        wrong(&to(target, &format!("[{{ put = \"{bad}\", value = \"x\" }}]")), message);
+        let removed = message.replace("9:18", "9:21");
+        wrong(&to(target, &format!("[{{ remove = \"{bad}\" }}]")), &removed);
+    }
+    wrong(
+        &to("dcop://h/k", "[{ put = \"a\", value = \"x\" }]"),
+        "9:18: dcop: calls have no headers on this wire",
+    );
+    // What goes to the callers is in theirs.
+    let answers =
+        |name| to("net.tcp://h:1/k", &format!("[{{ put = \"{name}\", value = \"x\", answers = true }}]"));
+    check(config(&answers("0x45570001")).unwrap()).unwrap();
+    wrong(&answers("{urn:a}b"), "9:18: giop: `{urn:a}b` names no service context");
+}
+
+#[test]
 fn a_check_looks_at_the_administrators_pages() {
     let found = |admin: &str| {
         let text = format!("{}[admin]\n{admin}\n", file("to = \"iiop://h:1/k\""));

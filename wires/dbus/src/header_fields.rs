@@ -47,7 +47,7 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Cow<'_, [u8]>>
 }
 
 /// Writes the field that a header stands for, padded to 8.
-fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<()> {
+pub(crate) fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<()> {
     let code = code(header)?;
     let mut put = Put { out, shift: 0, swap: little != NATIVE_LITTLE };
     match &header.content {

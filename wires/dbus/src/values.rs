@@ -30,6 +30,10 @@ impl Codec for Values {
         crate::header_fields::hops(body)
     }
 
+    fn check_header(&self, header: &Header) -> Visit<()> {
+        crate::header_fields::write(header, NATIVE_LITTLE, &mut Vec::new())
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         let mut source = DbusSource::new(body);
         visit(&mut source)?;

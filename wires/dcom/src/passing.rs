@@ -156,7 +156,7 @@ fn keeps(headers: &Headers, extent: Uuid) -> bool {
 }
 
 /// The extension that a header is.
-fn extent(header: &Header) -> Result<Extent, Failure> {
+pub(crate) fn extent(header: &Header) -> Result<Extent, Failure> {
     let Some(id) = id(&header.name).filter(|id| *id != crate::session::EXCEPTION_EXTENT) else {
         let what = format!("`{}` names no extension", header.name);
         return Err(Failure::new(Kind::BadArgument, Initiator::User, what)

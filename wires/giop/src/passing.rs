@@ -303,7 +303,7 @@ fn gather<'a>(
 
 /// The number and the data of the service context that a header stands for: its name is the number, in digits
 /// or hexadecimal digits behind `0x`.
-fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
+pub(crate) fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
     let name = header.name.as_str();
     let number = match name.strip_prefix("0x").or_else(|| name.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16),

@@ -30,6 +30,10 @@ impl Codec for Cdr {
         crate::contexts::hops(body)
     }
 
+    fn check_header(&self, header: &Header) -> Visit<()> {
+        crate::passing::context(header).map(drop)
+    }
+
     /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count
     /// (CORBA 3.3 part 2, sections 9.4.2.2 and 9.4.3.2), and some senders pad them.
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {

@@ -15,6 +15,10 @@ impl Codec for Ndr {
         Ok(all.into_iter().map(|extent| Header::bytes(extent.id.to_string(), extent.data)).collect())
     }
 
+    fn check_header(&self, header: &Header) -> Visit<()> {
+        crate::passing::extent(header).map(drop)
+    }
+
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
         visit(&mut NdrSource::new(body))
     }

@@ -70,6 +70,11 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
     Ok(())
 }
 
+/// Whether a header can be written into a message: what [`put`] would say of it.
+pub(crate) fn check(header: &Header, soap: Soap) -> Visit<()> {
+    put(Form::Text, soap, true, header, &mut Vec::new())
+}
+
 /// The namespace and the name of a header.
 fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
     let split = || match header.name.strip_prefix('{') {

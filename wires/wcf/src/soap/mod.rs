@@ -26,7 +26,7 @@ mod seen;
 mod template;
 mod waiting;
 
-pub(crate) use blocks::{HOPS, headers, hops};
+pub(crate) use blocks::{HOPS, check as check_block, headers, hops};
 pub(crate) use channel::signal_of;
 pub use channel::{Answered, Flushed, Side, SoapChannel, Started};
 pub(crate) use contents::Contents;

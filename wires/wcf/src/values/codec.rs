@@ -10,6 +10,7 @@ use super::sink::ElementSink;
 use super::source::ElementSource;
 use super::{Form, ReaderQuotas, Types, bare};
 use crate::dictionary::{Outgoing, Words};
+use crate::soap::{Soap, check_block};
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec, Header, SendBuffer, WireState};
 use std::any::Any;
@@ -79,6 +80,11 @@ impl Codec for XmlCodec {
     fn hops(&self, body: &Body) -> Visit<u32> {
         let Reading { words, quotas, .. } = Reading::of(body);
         crate::soap::hops(body, words, quotas)
+    }
+
+    fn check_header(&self, header: &Header) -> Visit<()> {
+        // The version of SOAP is the connection's: a name is a header's in both, or is refused.
+        [Soap::V11, Soap::V12].into_iter().try_for_each(|soap| check_block(header, soap))
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
