@@ -94,11 +94,12 @@ impl Finder<'_> {
                         self.report.add(Problem::new(name.span, message));
                     }
                 }
+                // It is left out, but directives may name it.
+                ItemKind::Unsupported(ident, _) => self.name(&ident.name, scope, paths),
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
                 | ItemKind::Signal(_)
-                | ItemKind::Idempotent(_)
-                | ItemKind::Unsupported(..) => {}
+                | ItemKind::Idempotent(_) => {}
             }
         }
     }

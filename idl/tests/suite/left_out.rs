@@ -144,3 +144,21 @@ fn exceptions_of_attributes_that_are_left_out_are_named() {
     assert_eq!(operations(bank), ["_get_rate", "_set_rate"]);
     assert_eq!(missing(bank), ["`rate, its exceptions`: the value type `Money` is not supported"]);
 }
+
+#[test]
+fn what_is_left_out_may_be_given_a_repository_id() {
+    // So do the contracts that IIOP.NET's generator and Java's `rmic` print, of each class.
+    let contract = read(
+        "module Net {
+           valuetype Name string;
+           #pragma ID Name \"IDL:Net/Name:1.0\"
+           valuetype Point { public long x; };
+           #pragma ID Point \"RMI:Net.Point:CD38F9930EA8AAEC:6109C59A2636DD85\"
+           #pragma version Point 2.1
+           interface Map { long size(); Name title(); };
+         };",
+    );
+    let map = interface(&contract, "Net::Map");
+    assert_eq!(operations(map), ["size"]);
+    assert_eq!(missing(map), ["`title`: the value type `Net::Name` is not supported"]);
+}
