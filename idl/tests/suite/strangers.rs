@@ -189,3 +189,22 @@ fn operations_may_be_called_uuid() {
     let contract = everywire_idl::read(&path).unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert_eq!(operations(interface(&contract, "Part")), ["uuid", "all"]);
 }
+
+/// `TypeCode` is a keyword of libIDL (ORBit2) and of MICO's compiler. A definition of that name comes first.
+#[test]
+fn type_codes_have_a_short_name() {
+    let short = read("interface Store { TypeCode of(in TypeCode what); };");
+    let long = read("interface Store { CORBA::TypeCode of(in CORBA::TypeCode what); };");
+    assert_eq!(omg::print(&short), omg::print(&long));
+    let own = read("struct TypeCode { long number; }; interface Store { TypeCode of(); };");
+    assert!(!omg::print(&own).contains("CORBA::TypeCode"));
+}
+
+/// ORBit2's own test has such a union.
+#[test]
+fn labels_of_booleans_may_be_numbers() {
+    let numbers = read("union Size switch (boolean) { case 0: string text; case 1: long number; };");
+    let words = read("union Size switch (boolean) { case FALSE: string text; case TRUE: long number; };");
+    assert_eq!(omg::print(&numbers), omg::print(&words));
+    assert!(parse("union Size switch (boolean) { case 2: string text; };", "plant.idl").is_err());
+}

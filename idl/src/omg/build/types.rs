@@ -139,13 +139,12 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether this is the type of type codes, which compilers know without a definition, by its whole name; its last part
-    /// alone is enough where `orb.idl` was included.
+    /// Whether this is the type of type codes, which compilers know without a definition. Its last part alone is enough where the
+    /// contract has no such name: `TypeCode` is a keyword of older compilers (libIDL, MICO's).
     fn is_type_code(&mut self, name: &ScopedName) -> bool {
         let parts: Vec<&str> = name.parts.iter().map(|part| part.name.as_str()).collect();
         match parts[..] {
-            ["CORBA", "TypeCode"] => {}
-            ["TypeCode"] if self.symbols.contains_key("corba") => {}
+            ["CORBA", "TypeCode"] | ["TypeCode"] => {}
             _ => return false,
         }
         self.find(name, false).is_none()

@@ -127,6 +127,10 @@ impl Builder<'_> {
         {
             return Some(value.into());
         }
+        // Contracts for ORBit2 have these labels, since its compiler asks for no other kind.
+        if let (Shape::Bool, ExprKind::Integer(value @ (0 | 1))) = (discriminator.resolved(), &expr.kind) {
+            return i64::try_from(*value).ok();
+        }
         match (discriminator.resolved(), self.constant(expr, discriminator)?) {
             (Shape::Enum(members), Value::Member(name)) => members.value_of(&name).map(i64::from),
             (Shape::U64, Value::Integer(value)) => u64::try_from(value).ok().map(u64::cast_signed),
