@@ -182,13 +182,11 @@ impl Sink for CdrSink<'_> {
         let (minor, narrow) = (self.dialect.minor, self.dialect.narrow);
         let mut put = self.put();
         if !wide {
-            // A narrow character is one octet, whatever the set.
+            // A narrow character is one octet, whatever the set. UTF-8 has only ASCII in one, so JacORB and
+            // ORBit2 send the others as ISO 8859-1 has them, and read them so.
             let octet = match (narrow, u8::try_from(u32::from(value))) {
-                (Narrow::Utf8, Ok(octet)) if octet.is_ascii() => octet,
-                (Narrow::Latin1, Ok(octet)) => octet,
-                (Narrow::Utf8, _) => {
-                    return Err(misfit(format!("`{value}` is more than one octet of UTF-8")));
-                }
+                (_, Ok(octet)) => octet,
+                (Narrow::Utf8, Err(_)) => return Err(misfit(format!("`{value}` is more than one octet"))),
                 (Narrow::Latin1, Err(_)) => return Err(no_latin1(value)),
             };
             put.u8(octet);

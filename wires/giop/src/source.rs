@@ -225,12 +225,15 @@ impl<'a> Source<'a> for CdrSource<'a> {
         let at = self.get.pos;
         if !wide {
             let octet = self.get.u8()?;
-            return match self.dialect.narrow {
-                Narrow::Utf8 if !octet.is_ascii() => {
-                    Err(Failure::malformed(format_args!("octet {octet:#04x} alone is no UTF-8"), at))
-                }
-                _ => Ok(octet.into()),
-            };
+            // MICO sends all octets that UTF-8 has for the character: what follows would be misread.
+            let continues = matches!(self.get.bytes.get(self.get.pos), Some(0x80..=0xbf));
+            if self.dialect.narrow == Narrow::Utf8 && octet >= 0xc0 && continues {
+                let what =
+                    format_args!("a narrow character is more than one octet ({octet:#04x} is the first)");
+                return Err(Failure::malformed(what, at));
+            }
+            // Otherwise an octet is a character in every set; see how it is written.
+            return Ok(octet.into());
         }
         let text = match self.dialect.minor {
             0 => return Err(self.wrong("a wide character came by GIOP 1.0, which has none")),
