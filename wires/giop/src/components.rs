@@ -190,7 +190,7 @@ pub(crate) fn has_mark_of_sun(profile: &Profile) -> bool {
 
 /// The first component with this tag: of the profile's own, then of those that stand beside it in the reference.
 fn find(profile: &Profile, wanted: u32) -> Option<&Bytes> {
-    let shared = profile.lease.get::<Shared>().map(|held| held.0.as_slice()).unwrap_or_default();
+    let shared = profile.lease.get::<Shared>().map(|held| held.components.as_slice()).unwrap_or_default();
     profile.components.iter().chain(shared).find(|(tag, _)| *tag == wanted).map(|(_, data)| data)
 }
 
@@ -203,10 +203,20 @@ pub(crate) fn share(profile: &mut Profile, told: &[Endpoint], shared: &Arc<Share
     profile.lease = Lease::new(Arc::clone(shared) as _);
 }
 
-/// Components that stand beside the IIOP profiles of a reference. They are kept in the leases of those, so that they are
+/// Components that stand beside the profiles of a reference. They are kept in the leases of those, so that they are
 /// written where they were read, and nowhere else.
 #[derive(Debug)]
-pub(crate) struct Shared(pub(crate) Vec<(u32, Bytes)>);
+pub(crate) struct Shared {
+    /// Tags and data.
+    pub(crate) components: Vec<(u32, Bytes)>,
+    /// Whether the profile was read out of others that the reference keeps as octets.
+    pub(crate) is_stand_in: bool,
+}
+
+/// Whether the profile stands for others that the reference keeps as octets.
+pub(crate) fn is_stand_in(profile: &Profile) -> bool {
+    profile.lease.get::<Shared>().is_some_and(|shared| shared.is_stand_in)
+}
 
 /// The components for endpoints beyond the first over TCP. The first over TCP is the host and port of the
 /// profile itself. Endpoints with TLS are not among them, see `ssl::component`.

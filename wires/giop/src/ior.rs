@@ -2,13 +2,14 @@
 //!
 //! An IOR is a repository id and a list of tagged profiles; nil is an empty id and no profile. Profiles of
 //! IIOP become `Profile`s of the model; all others are kept as octets (`Reference::foreign`) and written
-//! behind those of IIOP, so a reference that is passed on loses nothing but the order. Counts of profiles and
+//! behind those of IIOP, so a reference that is passed on loses nothing but the order. Where there is none of IIOP,
+//! profiles of other tags that this side can read become `Profile`s which are not written (`sockets`). Counts of profiles and
 //! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
 //! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
 
 use crate::cdr::{Bad, Get, Put};
 use crate::components::Shared;
-use crate::{components, ssl};
+use crate::{components, sockets, ssl};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Profile, Reference};
 use std::net::IpAddr;
@@ -31,7 +32,9 @@ pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mu
         return;
     };
     put.string(reference.type_id.as_bytes());
-    let own = || reference.profiles.iter().filter(|profile| profile.wire == "giop");
+    // What stands for profiles of other tags is not written beside those.
+    let is_written = |profile: &&Profile| reference.foreign.is_empty() || !components::is_stand_in(profile);
+    let own = || reference.profiles.iter().filter(|profile| profile.wire == "giop").filter(is_written);
     put.count(own().count() + reference.foreign.len());
     for profile in own() {
         put.u32(TAG_INTERNET_IOP);
@@ -102,10 +105,12 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
         }
         reference.foreign.push((tag, Bytes::copy_from_slice(data)));
     }
-    if !shared.is_empty() {
+    if reference.profiles.is_empty() {
+        reference.profiles = sockets::stand_ins(&reference.foreign, &shared);
+    } else if !shared.is_empty() {
         // Read once, however many profiles take them.
         let told = components::endpoints("", 0, &shared);
-        let shared = Arc::new(Shared(shared));
+        let shared = Arc::new(Shared { components: shared, is_stand_in: false });
         reference.profiles.iter_mut().for_each(|profile| components::share(profile, &told, &shared));
     }
     Ok(Some(reference))

@@ -41,6 +41,7 @@ mod repository;
 mod requests;
 mod session;
 mod sink;
+mod sockets;
 mod source;
 pub mod ssl;
 mod trials;

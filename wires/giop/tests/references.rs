@@ -388,3 +388,92 @@ fn endpoints_that_profiles_share_are_paid_for_by_each() {
     };
     assert!(reference.profiles.iter().all(|profile| profile.endpoints == [tcp("h", 1)]));
 }
+
+/// An IOR of these profiles: tags with their data.
+fn ior(profiles: &[(usize, &Raw)]) -> String {
+    let mut raw = Raw(vec![0]);
+    raw.text("IDL:x:1.0").u32(profiles.len());
+    for (tag, profile) in profiles {
+        raw.u32(*tag).octets(&profile.0);
+    }
+    raw.0.iter().fold("IOR:".to_owned(), |text, octet| text + &format!("{octet:02x}"))
+}
+
+/// As ORBit2 writes it of a server that listens where nobody told it to: at a Unix socket alone.
+fn of_orbit(host: &str, path: &str) -> String {
+    let (mut generic, mut specific, mut beside) = (Raw(vec![0, 1, 2]), Raw(vec![0, 1, 2]), Raw(vec![0]));
+    generic.text("UNIX").text(host).text(path).u32(0);
+    specific.text(path).u16(0).octets(b"k\0");
+    beside.u32(2).u32(5).octets(b"k\0");
+    let mut sets = Raw(vec![0]);
+    sets.u32(0x0501_0001).u32(0).u32(0x0001_0109).u32(0);
+    beside.u32(1).octets(&sets.0);
+    ior(&[(0x4f42_5400, &generic), (0xbadf_aeca, &specific), (1, &beside)])
+}
+
+#[test]
+fn an_ior_of_orbit_without_tcp_leads_to_its_unix_socket() {
+    let path = "/tmp/orbit-ada/linc-1b2-0-4f0";
+    let socket = Endpoint::Unix { path: path.into() };
+    let reference = GIOP.parse(&of_orbit("localhost", path)).unwrap();
+    let [profile] = &reference.profiles[..] else { panic!("{reference:?}") };
+    assert_eq!((profile.version, &profile.key[..]), ((1, 2), &b"k\0"[..]));
+    assert_eq!(profile.endpoints, [socket]);
+    // It is passed on as it came: without a profile of IIOP, which the server did not write.
+    let again = GIOP.parse(&GIOP.print(&reference)).unwrap();
+    assert_eq!(again, reference);
+    assert_eq!(
+        reference.foreign.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(),
+        [0x4f42_5400, 0xbadf_aeca, 1]
+    );
+    // `localhost` says nothing of whose socket it is, so only ORBit's own are used, and no sockets of other hosts.
+    for (host, path) in
+        [("localhost", "/run/other.sock"), ("far.example.org", path), ("localhost", "tmp/linc-1")]
+    {
+        let reference = GIOP.parse(&of_orbit(host, path)).unwrap();
+        assert_eq!((reference.profiles.len(), reference.foreign.len()), (0, 3), "{host} {path}");
+    }
+}
+
+#[test]
+fn an_ior_of_orbit_may_tell_a_port_of_ipv6_or_be_old() {
+    let (mut generic, mut specific, mut beside) = (Raw(vec![0, 1, 1]), Raw(vec![0, 1, 2]), Raw(vec![0]));
+    generic.text("IPv6").text("::1").text("4711").u32(0);
+    beside.u32(1).u32(5).octets(b"key");
+    let reference = GIOP.parse(&ior(&[(0x4f42_5400, &generic), (1, &beside)])).unwrap();
+    assert_eq!(reference.profiles[0].endpoints, [tcp("::1", 4711)]);
+    assert_eq!((reference.profiles[0].version, &reference.profiles[0].key[..]), ((1, 1), &b"key"[..]));
+    specific.text("/tmp/orbit-ada/orb-1/linc-2").u16(0).octets(b"old");
+    let reference = GIOP.parse(&ior(&[(0xbadf_aeca, &specific)])).unwrap();
+    assert_eq!((reference.profiles[0].version, &reference.profiles[0].key[..]), ((1, 0), &b"old"[..]));
+}
+
+#[test]
+fn an_ior_of_mico_without_tcp_leads_to_its_unix_socket() {
+    let own =
+        GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Unix { path: "/run/x".into() })], b"k");
+    let (_, data) = own.profiles[0]
+        .components
+        .iter()
+        .find(|(tag, _)| *tag == components::TAG_OMNIORB_UNIX_TRANS)
+        .unwrap();
+    // This host's name, as that component has it behind the byte order and its own count.
+    let host = String::from_utf8(data[8..].split(|octet| *octet == 0).next().unwrap().to_vec()).unwrap();
+    let of_mico = |host: &str| {
+        let mut profile = Raw(vec![0, 1, 1]);
+        profile.text(host).text("/tmp/mico.sock").octets(b"key").u32(1).u32(99).octets(b"whatever");
+        profile
+    };
+    for host in [&host, "127.0.0.1"] {
+        let reference = GIOP.parse(&ior(&[(20002, &of_mico(host))])).unwrap();
+        let read = &reference.profiles[0];
+        assert_eq!(read.endpoints, [Endpoint::Unix { path: "/tmp/mico.sock".into() }]);
+        assert_eq!((read.version, &read.key[..], read.components.len()), ((1, 1), &b"key"[..], 1));
+        assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
+    }
+    let profile = of_mico("far.example.org");
+    assert!(GIOP.parse(&ior(&[(20002, &profile)])).unwrap().profiles.is_empty());
+    for cut in 0..profile.0.len() {
+        let _ = GIOP.parse(&ior(&[(20002, &Raw(profile.0[..cut].to_vec()))])).unwrap();
+    }
+}
