@@ -107,13 +107,24 @@ impl<'r> CdrSink<'r> {
             }
             // Counted in octets; without a byte-order mark the units are big-endian.
             _ => {
-                put.count(2 * value.encode_utf16().count());
+                let mark = mark(value.chars().next());
+                put.count(mark.len() + 2 * value.encode_utf16().count());
+                put.out.extend_from_slice(mark);
                 for unit in value.encode_utf16() {
                     put.out.extend_from_slice(&unit.to_be_bytes());
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The octets in front of wide text of GIOP 1.2 that begins with this character: none, unless it looks like a byte-order mark
+/// itself. A reader would drop such a one, and turn what follows.
+fn mark(first: Option<char>) -> &'static [u8] {
+    match first {
+        Some('\u{feff}' | '\u{fffe}') => &[0xFE, 0xFF],
+        _ => &[],
     }
 }
 
@@ -199,7 +210,9 @@ impl Sink for CdrSink<'_> {
             (1, [unit]) => put.u16(*unit),
             (1, _) => return Err(misfit(format!("`{value}` needs two UTF-16 units, GIOP 1.1 carries one"))),
             _ => {
-                put.u8(if units.len() == 1 { 2 } else { 4 });
+                let mark = mark(Some(value));
+                put.u8(if units.len() == 1 && mark.is_empty() { 2 } else { 4 });
+                put.out.extend_from_slice(mark);
                 for unit in units {
                     put.out.extend_from_slice(&unit.to_be_bytes());
                 }

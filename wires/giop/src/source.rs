@@ -240,7 +240,9 @@ impl<'a> Source<'a> for CdrSource<'a> {
             1 => char::from_u32(self.get.u16()?.into()).map(String::from),
             _ => {
                 let len = self.get.u8()?;
-                codesets::from_utf16(self.get.take(len.into())?)
+                let raw = self.get.take(len.into())?;
+                // One unit is the character itself, also where it looks like a mark: behind a mark nothing would be left.
+                if raw.len() == 2 { codesets::units(raw, false) } else { codesets::from_utf16(raw) }
             }
         };
         let mut chars = text.iter().flat_map(|text| text.chars());

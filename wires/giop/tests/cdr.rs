@@ -175,6 +175,28 @@ fn other_dialects_of_text() {
     }
 }
 
+/// U+FEFF in front of wide text is read as a mark and dropped, and U+FFFE turns all units that follow. So text that begins with one of
+/// them is written behind a mark of its own (CORBA 3.3 part 2, sections 9.3.1.6 and 9.3.2.7).
+#[test]
+fn wide_text_that_begins_like_a_byte_order_mark_stays_what_it_is() {
+    is(wide_text(), Value::Text("\u{feff}a".into()), "00000006 feff feff 0061", "06000000 feff feff 0061");
+    is(wide_text(), Value::Text("\u{fffe}a".into()), "00000006 feff fffe 0061", "06000000 feff fffe 0061");
+    is(wide_text(), Value::Text("a\u{feff}".into()), "00000004 0061 feff", "04000000 0061 feff");
+    is(Shape::WideChar, Value::Char('\u{feff}'), "04 feff feff", "04 feff feff");
+    is(Shape::WideChar, Value::Char('\u{fffe}'), "04 feff fffe", "04 feff fffe");
+    // JacORB writes these characters without a mark; two octets have no place for one, so they are the character.
+    for (raw, said) in [("02 feff", '\u{feff}'), ("02 fffe", '\u{fffe}')] {
+        let body = everywire_giop::Cdr::body(hex(raw).into(), 0, false, Dialect::OURS, Budget::default());
+        assert_eq!(read(&body, &Shape::WideChar).unwrap(), Value::Char(said), "{raw}");
+    }
+    // GIOP 1.1 has no marks.
+    let old = Dialect { minor: 1, ..Dialect::OURS };
+    let said = Value::Text("\u{feff}a".into());
+    let body = write(true, old, 0, &wide_text(), &said).unwrap();
+    assert_eq!(body.bytes, hex("03000000 fffe 6100 0000"));
+    assert_eq!(read(&body, &wide_text()).unwrap(), said);
+}
+
 #[test]
 fn malformed_text_is_refused() {
     for (shape, raw) in [
