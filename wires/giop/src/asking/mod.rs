@@ -89,10 +89,11 @@ fn host(object: &Object) -> String {
 }
 
 /// Whether a failure is that of a server without an interface repository: what ORBs answer which do not know
-/// the operation, or know of no repository. Such servers answer BAD_OPERATION, NO_IMPLEMENT or INTF_REPOS.
+/// the operation, or know of no repository. Such servers answer BAD_OPERATION, NO_IMPLEMENT or INTF_REPOS; JacORB
+/// answers INITIALIZE, since it was started without the initial reference `InterfaceRepository`.
 fn is_lack(failure: &Failure) -> bool {
     matches!(failure.kind(), Kind::Unsupported | Kind::NoOperation)
-        || failure.code().is_some_and(|code| code.starts_with("CORBA::INTF_REPOS"))
+        || failure.code().is_some_and(|code| code.starts_with("CORBA::INITIALIZE"))
 }
 
 /// The failure that tells the user to give a contract himself; `answer` is what the server said.
@@ -222,5 +223,32 @@ impl Asking {
         let stub =
             Stub::<dyn ExtInterfaceDef>::new(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
         Ok(stub.describe_ext_interface().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cdr::Get;
+    use crate::exceptions::SystemException;
+
+    /// The failure of a reply with a system exception of this name.
+    fn raised(name: &str) -> Failure {
+        let id = format!("IDL:omg.org/CORBA/{name}:1.0\0");
+        let mut octets = u32::try_from(id.len()).unwrap_or_default().to_be_bytes().to_vec();
+        octets.extend(id.as_bytes());
+        octets.resize(octets.len().next_multiple_of(4) + 8, 0);
+        let mut get = Get { bytes: &octets, pos: 0, base: 0, little: false };
+        SystemException::get(&mut get).map_or_else(Failure::from, |exception| exception.into_failure(None))
+    }
+
+    #[test]
+    fn what_orbs_without_a_repository_raise_is_a_lack() {
+        for name in ["INTF_REPOS", "NO_IMPLEMENT", "BAD_OPERATION", "INITIALIZE"] {
+            assert!(is_lack(&raised(name)), "{name}");
+        }
+        for name in ["OBJECT_NOT_EXIST", "NO_PERMISSION", "TRANSIENT", "INTERNAL", "UNKNOWN"] {
+            assert!(!is_lack(&raised(name)), "{name}");
+        }
     }
 }
