@@ -330,11 +330,11 @@ impl Preprocessor {
         self.open(file, directory, span, report)
     }
 
-    /// Reads a file that an `import` of MIDL names. It looks beside the importing file first, as an include
-    /// in quotes does.
-    pub(crate) fn import(&mut self, file: &str, span: Span, report: &mut Report) {
+    /// Reads a file that an `import` names, and tells whether its text comes next. It looks beside the importing file first, as
+    /// an include in quotes does.
+    pub(crate) fn import(&mut self, file: &str, span: Span, report: &mut Report) -> bool {
         let directory = self.frames.last().map(|frame| frame.directory.clone());
-        self.open(file, directory, span, report);
+        self.open(file, directory, span, report).is_some()
     }
 
     /// How many files are open, the one that is read counted.
@@ -342,11 +342,9 @@ impl Preprocessor {
         self.frames.len()
     }
 
-    /// Reads a file that may be there or not.
-    pub(crate) fn import_if_there(&mut self, file: &str, span: Span, report: &mut Report) {
-        if self.beside(file).is_some() {
-            self.import(file, span, report);
-        }
+    /// Reads a file that may be there or not; whether its text comes next.
+    pub(crate) fn import_if_there(&mut self, file: &str, span: Span, report: &mut Report) -> bool {
+        self.beside(file).is_some() && self.import(file, span, report)
     }
 
     /// The file of this name that is beside the one at hand.

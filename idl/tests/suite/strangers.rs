@@ -164,6 +164,38 @@ fn macros_glue_and_quote() {
     let _ = parse("#define F(A) ## A ##\nF(x)\n#define G(A) #\nG(y)", "odd.idl");
 }
 
+/// Files of CORBA 3 name the modules that they need by `import`, and a module of the OMG is in a file of its name. Prefixes of
+/// repository ids end with the file, as they do with an included one, and each file is read once.
+#[test]
+fn imports_read_the_files_of_their_modules() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("imports");
+    std::fs::create_dir_all(folder.join("omg")).unwrap();
+    let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+    write("omg/Clock.idl", "import ::Base;\nmodule Clock { interface Watch { Base::Ticks now(); }; };");
+    write(
+        "omg/Base.idl",
+        "import ::Clock;\n#pragma prefix \"base.org\"\nmodule Base { typedef long Ticks; interface Bell {}; };",
+    );
+    write(
+        "bank.idl",
+        "#pragma prefix \"bank.org\"\nimport ::Clock;\nimport Clock::Watch;\nimport ::Nowhere;\n#include \"omg/Base.idl\"\n
+         module Bank { interface Desk : Base::Bell { Clock::Watch watch(); }; };",
+    );
+    let given = Preprocessing { directories: vec![folder.join("omg")], ..Preprocessing::default() };
+    let contract = omg::parse_with(&folder.join("bank.idl"), &given);
+    let contract = contract.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    for (name, id) in [
+        ("Bank::Desk", "IDL:bank.org/Bank/Desk:1.0"),
+        ("Clock::Watch", "IDL:Clock/Watch:1.0"),
+        ("Base::Bell", "IDL:base.org/Base/Bell:1.0"),
+    ] {
+        assert_eq!(interface(&contract, name).id, id);
+    }
+    assert_eq!(operations(interface(&contract, "Bank::Desk")), ["watch"]);
+    // Text that is no file has nothing beside it.
+    assert!(omg::parse("import ::Clock; interface Desk {};", "text.idl").is_ok());
+}
+
 /// A macro may say which file is included.
 #[test]
 fn included_files_may_be_named_by_macros() {

@@ -93,6 +93,11 @@ impl Parser<'_> {
                     self.problem("nothing stands before this `;`");
                     self.advance();
                 }
+                Kind::Word(word) if word == "import" && place == Place::File => {
+                    if self.import().is_err() {
+                        self.recover();
+                    }
+                }
                 _ => {
                     // Documentation stands before the first token of a definition.
                     let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
@@ -112,6 +117,29 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    /// `import ::A::B;` reads `A.idl`, as a module of the OMG is in a file of its name, where that is beside the contract or in
+    /// an include directory. CORBA leaves open where imported names are found (CORBA 3.0, 3.6); if there is no such file, what is
+    /// imported is in files that are included, or is missed where it is used.
+    fn import(&mut self) -> Parse<()> {
+        self.advance();
+        // A repository id in place of a name tells no file.
+        let module = match self.current.kind {
+            Kind::Text { .. } => return Err(Skip),
+            _ => self.scoped_name()?,
+        };
+        // It is the last token before the imported text, so nothing may be taken from behind it.
+        if self.current.kind != Kind::Punct(";") {
+            return self.expect(";");
+        }
+        if let Some(first) = module.parts.first()
+            && self.source.import_if_there(&format!("{}.idl", first.name), module.span, self.report)
+        {
+            self.directives.push(Item { kind: ItemKind::EnterFile, doc: String::new() });
+        }
+        self.advance();
+        Ok(())
     }
 
     /// What may stand in a file or a module.
@@ -185,7 +213,7 @@ impl Parser<'_> {
                 "streamtype" | "sinktype" | "siptype" => return self.leave_out("the stream type"),
                 "bitset" => return self.leave_out("the bit set"),
                 "bitmask" => return self.leave_out("the bit mask"),
-                // What it names is in files that are included.
+                // Where it may not stand: what it names is in files that are included.
                 "import" => return Err(Skip),
                 _ => return Ok(None),
             },
