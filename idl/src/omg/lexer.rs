@@ -17,7 +17,7 @@
 //! everything else.
 
 use super::limits;
-pub(crate) use super::tokens::{Directive, KEYWORDS, Kind, Mark, Token, keyword};
+pub(crate) use super::tokens::{Directive, KEYWORDS, Kind, Mark, Token, is_keyword_somewhere, keyword};
 use super::tokens::{PUNCTUATION, YOUNG_WORDS};
 use crate::report::{Problem, Report, Span};
 use std::sync::Arc;

@@ -206,3 +206,9 @@ pub(crate) fn keyword(word: &str) -> Option<&'static str> {
     let known = KEYWORDS.iter().find(|known| known.eq_ignore_ascii_case(word))?;
     (!COMPONENT_WORDS.contains(known)).then_some(*known)
 }
+
+/// Whether a word is or resembles a keyword of any version of OMG IDL. Compilers of CORBA 3 take `EventType` for a misspelt
+/// `eventtype`, so a printed name is escaped there too: CORBA 2.3 and later read `_EventType` as the name `EventType`.
+pub(crate) fn is_keyword_somewhere(word: &str) -> bool {
+    KEYWORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+}

@@ -196,6 +196,19 @@ fn imports_read_the_files_of_their_modules() {
     assert!(omg::parse("import ::Clock; interface Desk {};", "text.idl").is_ok());
 }
 
+/// Compilers of CORBA 3 (PolyORB's, for one) refuse names that resemble keywords of the component model, unless they are escaped.
+#[test]
+fn names_that_younger_compilers_take_for_keywords_are_printed_with_a_mark() {
+    let contract =
+        read("struct EventType { long Home; }; interface Works { EventType uses(in long factory); };");
+    let printed = omg::print(&contract);
+    for wanted in ["struct _EventType {", "long _Home;", "_EventType _uses(in long _factory);"] {
+        assert!(printed.contains(wanted), "{wanted} in\n{printed}");
+    }
+    assert_eq!(omg::print(&read(&printed)), printed);
+    assert_eq!(operations(interface(&read(&printed), "Works")), ["uses"]);
+}
+
 /// A macro may say which file is included.
 #[test]
 fn included_files_may_be_named_by_macros() {

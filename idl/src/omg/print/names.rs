@@ -14,7 +14,7 @@
 //! The last part makes identifiers and literals of any text: keywords are escaped with `_`, characters that
 //! no identifier has become `_`.
 
-use super::super::lexer::keyword;
+use super::super::lexer::is_keyword_somewhere;
 use super::bases::{bases, is_own};
 use crate::unique::{cut, legal};
 use everywire_model::shape::{Enum, Name};
@@ -486,7 +486,7 @@ pub(super) fn last(name: &str) -> &str {
 pub(super) fn ident(name: &str) -> String {
     // A `_` before a name only escapes it: whoever reads it finds the name behind.
     let name = last(name).trim_start_matches('_');
-    if keyword(name).is_some() {
+    if is_keyword_somewhere(name) {
         return format!("_{name}");
     }
     let mut said = legal(name);
