@@ -8,8 +8,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The text of a file of at most `limit` bytes. A file that cannot be read, is larger, or is not UTF-8 is one
-/// mistake without a line.
+/// The text of a file of at most `limit` bytes, in an encoding that is read for XML. A file that cannot be read or is larger, and one that is
+/// in no such encoding, is one mistake without a line.
+#[cfg(any(feature = "dbus-xml", feature = "kidl", feature = "wsdl"))]
 pub(crate) fn text(path: &Path, limit: usize) -> Result<String, Diagnostics> {
     let mistake = |message: String| Diagnostics::from(Diagnostic::of_file(&path.to_string_lossy(), message));
     let mut bytes = Vec::new();
@@ -20,15 +21,17 @@ pub(crate) fn text(path: &Path, limit: usize) -> Result<String, Diagnostics> {
     if bytes.len() > limit {
         return Err(mistake(format!("the file is larger than {} MiB", limit >> 20)));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        mistake(format!("the file is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
-    })
+    crate::encoding::text_of(bytes).map_err(mistake)
 }
 
-/// The text of a file up to this many bytes, what is no UTF-8 in it replaced. None where it cannot be read.
+/// The text of a file up to this many bytes, what is no character in it replaced. None where it cannot be read.
 pub(crate) fn beginning(path: &Path, limit: u64) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    // Of UTF-16 the other halves are zero, as far as the words go that are looked for.
+    if matches!(bytes.get(..2), Some([0xFF, 0xFE] | [0xFE, 0xFF])) {
+        bytes.retain(|byte| *byte != 0 && byte.is_ascii());
+    }
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -24,6 +24,8 @@ mod again;
 pub mod dbus_xml;
 mod diagnostics;
 mod empty;
+#[cfg(any(feature = "dbus-xml", feature = "kidl", feature = "wsdl"))]
+pub mod encoding;
 mod file;
 #[cfg(feature = "kidl")]
 pub mod kidl;

@@ -330,7 +330,7 @@ fn refusals_have_the_right_status() {
         (b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n".to_vec(), 405),
         (b"GET /other HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(), 404),
         (post("/echo", "Content-Type: application/soap+xml\r\n", say("x").as_bytes()), 415),
-        (post("/echo", "Content-Type: text/xml; charset=iso-8859-1\r\n", say("x").as_bytes()), 415),
+        (post("/echo", "Content-Type: text/xml; charset=koi8-r\r\n", say("x").as_bytes()), 415),
         (post("/echo", "", say("x").as_bytes()), 415),
         (post("/echo", &basic("Say"), b"<not-an-envelope/>"), 400),
         (post("/echo", &basic("Say"), b"no xml at all"), 400),

@@ -21,6 +21,7 @@
 use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
 use crate::text;
 use everywire_http::media_type::split;
+use everywire_idl::encoding::Encoding as Charset;
 use everywire_model::wire::{Explained, Greeting, Part, Sniff};
 
 /// Bytes of a head that are looked at; longer ones are no HTTP that anybody takes.
@@ -330,7 +331,7 @@ fn content(head: &Head, body: &mut Content, message: &mut Explained, reading: &m
         },
         "text/xml" | "application/soap+xml" => {
             let charset = find("charset").unwrap_or_default().to_ascii_lowercase();
-            if let Some(text) = from_utf16(&charset, &body.octets) {
+            if let Some(text) = decoded(&charset, &body.octets) {
                 (body.octets, body.at) = (text.into_bytes(), None);
             }
             return textual(body, message, reading);
@@ -408,12 +409,14 @@ fn whole(body: &Content, message: &mut Explained, value: String) {
     add(message, body.at, [0, body.octets.len()], "content", value);
 }
 
-/// The text, if the character set is UTF-16; halves of surrogate pairs are shown as U+FFFD.
-fn from_utf16(charset: &str, octets: &[u8]) -> Option<String> {
-    let big = match (charset, octets) {
-        ("utf-16" | "utf-16le", [0xFE, 0xFF, ..]) | ("utf-16be" | "unicodefffe", _) => true,
-        ("utf-16" | "utf-16le", _) => false,
-        _ => return None,
+/// The text, if the character set is another one than UTF-8 and is read; halves of surrogate pairs are shown as U+FFFD.
+fn decoded(charset: &str, octets: &[u8]) -> Option<String> {
+    let encoding = if charset.is_empty() { Charset::of(octets) } else { Charset::named(charset) };
+    let big = match (encoding?, octets) {
+        (Charset::Utf16, [0xFE, 0xFF, ..]) | (Charset::Utf16Big, _) => true,
+        (Charset::Utf16, _) => false,
+        (Charset::Latin1, _) => return Some(octets.iter().map(|octet| char::from(*octet)).collect()),
+        (Charset::Utf8, _) => return None,
     };
     let unit = if big { u16::from_be_bytes } else { u16::from_le_bytes };
     let text: String = text::utf16(octets, unit).map(|char| char.unwrap_or('\u{FFFD}')).collect();

@@ -1,32 +1,23 @@
 //! Content types: what a message is written in, and how it becomes what envelopes are read from.
 //!
 //! An envelope reaches the exchange as UTF-8 text or as binary XML, always whole: packages are put
-//! together, UTF-16 is turned into UTF-8 here.
+//! together, and text in another encoding becomes UTF-8 here.
 
 use super::multipart::{self, Related};
 use crate::soap::{Dialect, Form, Soap};
-use crate::text;
 use crate::values::ReaderQuotas;
 use bytes::{Buf, Bytes};
 use everywire_http::media_type;
+use everywire_idl::encoding::Encoding;
 use everywire_model::{Failure, Initiator, Kind};
 use http::HeaderValue;
 use std::sync::Arc;
 
-/// How the text of a message is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charset {
-    Utf8,
-    /// UTF-16; little-endian unless a mark at the beginning says otherwise.
-    Utf16,
-    /// What .NET calls `unicodeFFFE`.
-    Utf16Big,
-}
-
 /// What a content type says of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Format {
-    charset: Charset,
+    /// How the text is encoded; `None` where the message itself says so (RFC 7303, section 3).
+    charset: Option<Encoding>,
     /// Where the message is the root of a package (MTOM).
     pub(super) related: Option<Related>,
     /// The action, which SOAP 1.2 may say here.
@@ -86,17 +77,17 @@ impl Format {
         let (charset, action) = (find("charset"), find("action"));
         if essence.eq_ignore_ascii_case("multipart/related") && dialect.form == Form::Text {
             let related = Related::new(&find, dialect)?;
-            return Some(Self { charset: Charset::Utf8, related: Some(related), action });
+            return Some(Self { charset: Some(Encoding::Utf8), related: Some(related), action });
         }
         if !essence.eq_ignore_ascii_case(media_type(dialect)) {
             return None;
         }
-        // The three that Microsoft's text encoder knows.
-        let charset = match charset.map(|name| name.to_ascii_lowercase()).as_deref() {
-            None | Some("utf-8") => Charset::Utf8,
-            Some("utf-16" | "utf-16le") if dialect.form == Form::Text => Charset::Utf16,
-            Some("utf-16be" | "unicodefffe") if dialect.form == Form::Text => Charset::Utf16Big,
-            Some(_) => return None,
+        let charset = match charset.as_deref() {
+            None => (dialect.form == Form::Binary).then_some(Encoding::Utf8),
+            // More than the three that Microsoft's text encoder knows.
+            Some(name) => {
+                Some(Encoding::named(name).filter(|of| dialect.form == Form::Text || *of == Encoding::Utf8)?)
+            }
         };
         Some(Self { charset, related: None, action })
     }
@@ -111,35 +102,21 @@ impl Format {
         if let Some(related) = &self.related {
             return multipart::unpack(related, body, quotas);
         }
-        match (self.charset, body.get(..3)) {
-            (Charset::Utf8, Some([0xEF, 0xBB, 0xBF])) if dialect.form == Form::Text => {
+        let encoding = self.charset.or_else(|| Encoding::of(&body)).ok_or_else(|| {
+            let message =
+                "the message declares an encoding that is not read: UTF-8, UTF-16 and ISO 8859-1 are";
+            Failure::new(Kind::Unsupported, Initiator::Peer, message)
+        })?;
+        if encoding == Encoding::Utf8 || (encoding == Encoding::Latin1 && body.is_ascii()) {
+            if dialect.form == Form::Text && body.starts_with(b"\xef\xbb\xbf") {
                 body.advance(3);
-                Ok(body)
             }
-            (Charset::Utf8, _) => Ok(body),
-            (Charset::Utf16, Some([0xFE, 0xFF, _])) | (Charset::Utf16Big, _) => {
-                from_utf16(&body, u16::from_be_bytes)
-            }
-            (Charset::Utf16, _) => from_utf16(&body, u16::from_le_bytes),
+            return Ok(body);
         }
+        let text = encoding.text(&body);
+        let text = text.map_err(|at| Failure::malformed("half of a character in UTF-16 text", at))?;
+        Ok(Bytes::from(text.into_owned()))
     }
-}
-
-/// UTF-16 as UTF-8, without its mark. A half of a surrogate pair is an error, since the peer would mean
-/// something by it.
-fn from_utf16(body: &[u8], unit: fn([u8; 2]) -> u16) -> Result<Bytes, Failure> {
-    if !body.len().is_multiple_of(2) {
-        return Err(Failure::malformed("UTF-16 text of an odd length", body.len()));
-    }
-    let text: Result<String, _> = text::utf16(body, unit).collect();
-    let text = text.map_err(|_| Failure::malformed("half of a character in UTF-16 text", 0))?;
-    let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
-    // What the declaration says of the encoding is true no longer.
-    let text = match text.strip_prefix("<?xml") {
-        Some(rest) => rest.split_once("?>").map_or(text, |(_, rest)| rest),
-        None => text,
-    };
-    Ok(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// What a peer sent in place of a message that this binding reads.
@@ -162,9 +139,11 @@ mod tests {
             ("text/xml", [true, false, false]),
             ("text/xml; charset=\"UTF-8\"", [true, false, false]),
             ("text/xml; charset=utf-16", [true, false, false]),
-            ("text/xml; charset=iso-8859-1", [false, false, false]),
+            ("text/xml; charset=ISO-8859-1", [true, false, false]),
+            ("text/xml; charset=koi8-r", [false, false, false]),
             ("application/soap+xml; charset=utf-8; action=\"urn:x\"", [false, true, false]),
             ("application/soap+msbin1", [false, false, true]),
+            ("application/soap+msbin1; charset=iso-8859-1", [false, false, false]),
             ("application/json", [false, false, false]),
             ("", [false, false, false]),
         ] {
@@ -172,6 +151,27 @@ mod tests {
                 assert_eq!(Format::read(text.as_bytes(), dialect).is_some(), takes, "{text}");
             }
         }
+    }
+
+    /// What a body of this content type reads as.
+    fn read(content_type: &str, body: &[u8]) -> Result<String, Failure> {
+        let format = Format::read(content_type.as_bytes(), Dialect::BASIC).unwrap();
+        let read = format.envelope(Bytes::copy_from_slice(body), Dialect::BASIC, &ReaderQuotas::default())?;
+        Ok(String::from_utf8(read.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn iso_8859_1_is_read_wherever_it_is_said() {
+        let latin = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>\xe4</a>";
+        for content_type in ["text/xml", "text/xml; charset=iso-8859-1", "text/xml; charset=\"ISO-8859-1\""] {
+            assert_eq!(read(content_type, latin).unwrap(), "<a>\u{e4}</a>");
+        }
+        // The content type has the last word.
+        let text = "<?xml version='1.0' encoding='ISO-8859-1'?><a>\u{e4}</a>";
+        assert_eq!(read("text/xml; charset=utf-8", text.as_bytes()).unwrap(), text);
+        assert_eq!(read("text/xml; charset=utf8", b"\xef\xbb\xbf<a/>").unwrap(), "<a/>");
+        let unknown = read("text/xml", b"<?xml version='1.0' encoding='koi8-r'?><a/>").unwrap_err();
+        assert_eq!(unknown.kind(), Kind::Unsupported);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::nbfx;
 use crate::settings::Settings;
 use crate::values::{Reading, TEXT};
 use bytes::Bytes;
+use everywire_idl::encoding;
 use everywire_idl::wsdl::{self, Port, names};
 use everywire_model::contract::Notes;
 use everywire_model::shape::Name;
@@ -228,8 +229,10 @@ fn answer(object: &Object, operation: &Operation) -> Result<Body, Failure> {
 /// The whole document that a body is in, as XML text.
 fn text(body: &Body) -> Result<String, Failure> {
     if body.dialect == TEXT {
-        return String::from_utf8(body.bytes.to_vec())
-            .map_err(|error| Failure::malformed("text that is not UTF-8", error.utf8_error().valid_up_to()));
+        return encoding::text_of(body.bytes.to_vec()).map_err(|why| {
+            let message = format!("the service's description cannot be read: {why}");
+            Failure::new(Kind::Malformed, Initiator::Peer, message)
+        });
     }
     let words = &Reading::of(body).words;
     nbfx::xml::to_xml(&body.bytes, |id| words.word(id))
