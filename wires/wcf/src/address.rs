@@ -12,7 +12,8 @@
 //!
 //! * `security=none|tls|windows|unix|username` (`username`: TLS and a UsernameToken in each message; on sockets `tls+username`), `protection=None|Sign|EncryptAndSign`,
 //!   `mech=negotiate|ntlm|kerberos`, `identity=` (the name that the server's certificate or its service must have),
-//!   `to=` (the service's own address up to PATH, where the connection leads there another way);
+//!   `to=` (the service's own address up to PATH, where the connection leads there another way), `query=` (over HTTP, what stands behind PATH
+//!   in the service's own address: `query=sap-client=100`);
 //! * `ca=FILE`, `insecure=on` (the server's certificate is not checked), `cert=FILE`, `key=FILE`; to listen `clients=FILE` (authorities of
 //!   clients' certificates);
 //! * `credentials=FILE`; to listen `users=FILE`, `keytab=FILE`, `ntlm1=session`;
@@ -118,10 +119,14 @@ pub fn protection(profile: &Profile) -> String {
 ///
 /// The text is no URI of this wire.
 pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
+    let (uri, behind) = uri.split('#').next().and_then(|uri| uri.split_once('?')).unwrap_or((uri, ""));
     // What the peer says may not name files or users of this side's.
-    let uri = uri.split(['?', '#']).next().unwrap_or_default();
+    let uri = uri.split('#').next().unwrap_or_default();
     let Parts { endpoint, key, mut wishes } = split(uri)?;
     wishes.settings.credentials = None;
+    if wishes.settings.binding.is_http() {
+        wishes.settings.query = options::query_of(behind)?;
+    }
     if wishes.settings.binding == Binding::Basic && like.binding.is_http() {
         wishes.settings.binding = like.binding;
         wishes.encoding = Some(like.encoding);
@@ -135,6 +140,11 @@ pub fn parse_like(uri: &str, like: &Settings) -> Result<Profile, Failure> {
         let mut settings = like.clone();
         settings.callback = None;
         settings.to.clear();
+        settings.query = wishes.settings.query;
+        settings.shown.retain(|(option, _)| *option != "query");
+        if !settings.query.is_empty() {
+            settings.shown.push(("query", settings.query.clone()));
+        }
         let mut settings = placed(settings, &endpoint);
         settings.uri_scheme = wishes.settings.uri_scheme;
         return Ok(profile(endpoint, key, settings));

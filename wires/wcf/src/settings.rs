@@ -183,6 +183,9 @@ pub struct Settings {
     /// The service's own address up to the object's path, where the connection leads there another way (a
     /// tunnel, address translation). Empty: the address of the connection.
     pub to: String,
+    /// Of a caller over HTTP: what stands behind the path of requests and addresses, without the `?`, escaped as URIs want it.
+    /// Servers that tell their services apart by it: SAP's (`sap-client=100`), Magento's, pages of PHP.
+    pub query: String,
     /// The client's side of TLS.
     pub tls_client: Option<tls::ClientSettings>,
     /// The server's side of TLS.
@@ -225,8 +228,18 @@ impl Settings {
 
     /// The URI of an object, as Via (MC-NMF 2.2.3.3), To (WS-Addressing) and metadata spell it. With `to`
     /// that stands in front; otherwise scheme and authority, the socket's path where there is one, and the
-    /// key, all escaped as URIs want it.
+    /// key, all escaped as URIs want it. The query ends it.
     pub fn via(&self, key: &[u8]) -> String {
+        let mut uri = self.place_of(key);
+        if !self.query.is_empty() {
+            uri.push('?');
+            uri.push_str(&self.query);
+        }
+        uri
+    }
+
+    /// The URI of an object, without a query.
+    fn place_of(&self, key: &[u8]) -> String {
         if !self.to.is_empty() {
             let slash = if key.is_empty() { "" } else { "/" };
             return format!("{}{slash}{}", self.to, everywire_model::reference::escape(key));
@@ -267,7 +280,7 @@ impl Settings {
         let tls = self.tls_client.as_ref().map(tls::ClientSettings::describe);
         let proof = (self.username, self.basic_login, self.protection_level, self.mechanism, &self.identity);
         let packed = (self.mode, self.encoding, self.compressed, self.compressed_requests);
-        let rest = (self.quotas, &self.callback, self.reliable);
+        let rest = (self.quotas, &self.callback, self.reliable, &self.query);
         (&self.credentials, self.transport_security, tls, place, proof, packed, rest)
     }
 

@@ -4,7 +4,8 @@
 
 use everywire_idl::wsdl::Port;
 use everywire_model::{
-    Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Place, SendBuffer, Shape, visit,
+    Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Place, Reference, SendBuffer, Shape,
+    visit,
 };
 use everywire_wcf::address::{
     listen, parse, parse_like, parse_port, print, print_friendly, protection, publish,
@@ -319,6 +320,38 @@ fn a_password_goes_by_a_socket_of_this_machine() {
         session.start(std::time::Instant::now(), &call, &mut out).unwrap();
         assert!(String::from_utf8(out.to_vec()).unwrap().contains(">engine</o:Password>"), "{text}");
     }
+}
+
+/// Servers that tell their services apart by it (SAP's, Magento's, pages of PHP) have it in the address that their WSDL names.
+#[test]
+fn the_service_s_own_query_stays_behind_its_path() {
+    let text = "wshttp://host:8000/sap/x?query=sap-client=100%26a=%C3%A4";
+    let reference = parse(text).unwrap();
+    let profile = &reference.profiles[0];
+    let own = Settings::of(profile);
+    let via = own.via(&profile.key);
+    assert_eq!(via, "http://host:8000/sap/x?sap-client=100&a=%C3%A4");
+    assert_eq!(own.key_of(&via).unwrap(), profile.key);
+    let again = parse(&print(&reference)).unwrap();
+    assert_eq!(again, reference);
+    assert_ne!(settings("wshttp://host:8000/sap/x"), own);
+    for uri in
+        ["http://host:8000/sap/y?sap-client=200&encoding=text#part", "http://else/y?services=a%26b&wsdl"]
+    {
+        let said = uri.replace("&encoding=text#part", "").replace("&wsdl", "");
+        let given = parse_like(uri, &own).unwrap();
+        let like = Settings::of(&given);
+        assert_eq!(like.via(&given.key), said);
+        let reference = Reference { profiles: vec![given], ..Reference::default() };
+        assert_eq!(parse(&print(&reference)).unwrap().profiles[0].options, reference.profiles[0].options);
+    }
+    let plain = parse_like("http://host:8000/sap/y?wsdl", &own).unwrap();
+    assert_eq!(Settings::of(&plain).via(&plain.key), "http://host:8000/sap/y");
+    for text in ["net.tcp://host/a?query=b", "basic://host/a?query=", "basic://host/a?services=b"] {
+        let failure = parse(text).unwrap_err();
+        assert!(failure.hint().unwrap().contains("query="), "{text}: {failure}");
+    }
+    assert!(place("basic://127.0.0.1:0?query=a").is_err());
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod http;
 mod http_actions;
 mod http_ends;
 mod http_faults;
+mod http_queries;
 mod http_repeats;
 mod http_support;
 mod lists;

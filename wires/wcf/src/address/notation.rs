@@ -15,7 +15,7 @@ pub(super) const NOTATIONS: &str = "write net.tcp://HOST:808/PATH, net.tcp+unix:
 
 /// The hint of an option that is unknown or stands in the wrong place. Options of the two lists below are
 /// refused there.
-pub(super) const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
+pub(super) const OPTIONS: &str = "options are security=, protection=, mech=, identity=, to=, query=, ca=, insecure=on, cert=, key=, credentials=, mode=, encoding=, compression=, binding=, reliable=on, callback=, the quotas by WCF's names; to listen: users=, keytab=, ntlm1=session, clients=, details=on";
 
 /// Options that mean something to those who listen only, in lower case as `AddressOptions::said` has them.
 /// A caller who gives one is refused, since nothing would come of it.
@@ -40,7 +40,23 @@ pub(super) const FRAMING: [&str; 5] =
     ["maxconcurrentsessions", "maxpendingconnections", "receivetimeout", "maxviasize", "maxcontenttypesize"];
 
 /// Options that mean something to those who call only.
-pub(super) const CALLING: [&str; 4] = ["ca", "insecure", "callback", "to"];
+pub(super) const CALLING: [&str; 5] = ["ca", "insecure", "callback", "to", "query"];
+
+/// Names that a reference of ours may have behind the path of an `http:` URI; whatever else stands there is the service's own.
+pub(super) const OWN: [&str; 12] = [
+    "security",
+    "identity",
+    "to",
+    "query",
+    "ca",
+    "insecure",
+    "encoding",
+    "binding",
+    "reliable",
+    "compression",
+    "wsdl",
+    "singlewsdl",
+];
 
 /// What socket names end with, in notations where a path follows without a sign between.
 pub(super) const SOCKETS: [&str; 4] = [".sock", ".socket", ".pipe", ".uds"];

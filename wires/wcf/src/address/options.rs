@@ -22,7 +22,7 @@
 //! * `shown` has no password in it, and no name of a file but the one of authorities (`ca=`).
 
 use super::ends::{ambient_credentials, is_local, placed, read_users};
-use super::notation::{CALLING, FRAMING, LISTENING, OPTIONS, SCHEMES, wrong};
+use super::notation::{CALLING, FRAMING, LISTENING, OPTIONS, OWN, SCHEMES, wrong};
 use crate::compression::Format;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
@@ -113,6 +113,7 @@ impl AddressOptions {
             }
             ("identity", name) => self.settings.identity = name.to_owned(),
             ("to", uri) => self.settings.to = place(uri)?,
+            ("query", text) if self.settings.binding.is_http() => self.settings.query = query(text)?,
             ("ca", path) => self.ca = Some(path.into()),
             ("insecure", "on") => self.insecure = true,
             ("cert", path) => self.cert = Some(path.into()),
@@ -386,7 +387,8 @@ impl AddressOptions {
                 tell("mech", self.settings.mechanism.word());
             }
         }
-        for (name, value) in [("identity", &settings.identity), ("to", &settings.to)] {
+        let texts = [("identity", &settings.identity), ("to", &settings.to), ("query", &settings.query)];
+        for (name, value) in texts {
             if !value.is_empty() {
                 tell(name, value);
             }
@@ -432,4 +434,30 @@ fn place(uri: &str) -> Result<String, Failure> {
         _ => Err(wrong(format!("`to={uri}` is no URI"))
             .with_hint("say the service's own address without the object's path: to=net.tcp://inner:808")),
     }
+}
+
+/// Checks the text of `query=`, and escapes what no URI has (RFC 3986, 3.4).
+fn query(text: &str) -> Result<String, Failure> {
+    let mut query = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'!' | b'$'..=b';' | b'=' | b'?'..=b'_' | b'a'..=b'z' | b'~' => query.push(byte.into()),
+            other => query.push_str(&format!("%{other:02X}")),
+        }
+    }
+    if query.is_empty() || query.len() > MAX_TO {
+        return Err(wrong(format!("the query has {} octets; 1 to {MAX_TO} are possible", query.len()))
+            .with_hint("write query=NAME=VALUE, with %26 for each & in it"));
+    }
+    Ok(query)
+}
+
+/// The query of a URI that a service gives, without what a reference of ours says of itself there.
+pub(super) fn query_of(behind: &str) -> Result<String, Failure> {
+    let is_own = |part: &&str| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        OWN.contains(&name.as_str()) || part.is_empty()
+    };
+    let parts: Vec<&str> = behind.split('&').filter(|part| !is_own(part)).collect();
+    if parts.is_empty() { Ok(String::new()) } else { query(&parts.join("&")) }
 }

@@ -42,6 +42,7 @@ use everywire_model::{
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -246,9 +247,18 @@ impl Connecting {
         {
             return Ok(uri.clone());
         }
-        let uri = uri(key, None)?;
+        let uri = uri(key, self.query(None).as_deref())?;
         self.target = Some((key.clone(), uri.clone()));
         Ok(uri)
+    }
+
+    /// What stands behind the path: the service's own query, and behind that the page of it that is asked for.
+    fn query<'q>(&'q self, page: Option<&'q str>) -> Option<Cow<'q, str>> {
+        let own = Some(&*self.settings.query).filter(|own| !own.is_empty());
+        match (own, page) {
+            (Some(own), Some(page)) => Some(format!("{own}&{page}").into()),
+            (one, other) => one.or(other).map(Cow::Borrowed),
+        }
     }
 
     /// The headers of a message: where no addressing names the action, they do, in SOAP 1.2 as a parameter of the content type
@@ -298,7 +308,7 @@ impl Connecting {
     /// Asks for a page in place of an object's operation.
     fn errand(&mut self, key: &Bytes, query: Option<&str>, kind: Asking) -> Result<CallId, Failure> {
         let mut request = Request::new(Vec::new());
-        *request.uri_mut() = uri(key, query)?;
+        *request.uri_mut() = uri(key, self.query(query).as_deref())?;
         *request.headers_mut() = self.common.clone();
         request.headers_mut().remove(CONTENT_TYPE);
         request.headers_mut().remove(ACCEPT_ENCODING);
