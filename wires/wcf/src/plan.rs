@@ -286,7 +286,16 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     // At one port or another.
     let is_said = |(what, said): &(Name, Name)| said == asked && what.starts_with(names::SOAP_ACTION);
     let said = || only(&|operation| operation.notes.iter().any(is_said));
-    only(&of).or_else(said).or_else(|| {
+    // What WS-Addressing calls a request of which the description says no action (Metadata, 4.4.4). Axis2 says it in SOAPAction, too.
+    let by_default = || {
+        let contract = names::contract(interface);
+        only(&|operation| {
+            let name = format!("{}Request", names::operation(operation));
+            note(&operation.notes, names::SOAP_ACTION) == Some("")
+                && names::join(&contract.namespace, &contract.local, &name) == asked
+        })
+    };
+    only(&of).or_else(said).or_else(by_default).or_else(|| {
         // Callbacks of a contract written without notes: WCF names them by the service's contract.
         let contract = names::contract(interface);
         let service = contract.local.strip_suffix("Callback")?;

@@ -32,6 +32,23 @@ fn operations_are_found_by_what_is_said_of_them_alone() {
     assert_eq!(found(&contract, &next(&label)), Some(1));
 }
 
+/// Axis2 says the action of WS-Addressing in SOAPAction where a binding says none.
+#[test]
+fn a_request_without_an_action_has_the_one_that_addressing_gives_it() {
+    let found = |contract: &Interface, asked: &str| plan::index_of(contract, asked.as_bytes());
+    let asked = format!("{ACTION}SayRequest");
+    assert_eq!(found(&noted("wcf:soapAction", ""), &asked), Some(0));
+    assert_eq!(found(&interface(), &asked), None, "the description says another one");
+    let mut session = http::Accepting::new(&place_with(
+        "basic://127.0.0.1:8000?security=none",
+        &noted("wcf:soapAction", ""),
+    ));
+    let headers = format!("Content-Type: text/xml\r\nSOAPAction: \"{asked}\"\r\n");
+    send(&mut session, &post("/echo", &headers, say("x").as_bytes())).unwrap();
+    let call = calls(&mut session).remove(0);
+    assert_eq!(found(&noted("wcf:soapAction", ""), std::str::from_utf8(&call.operation).unwrap()), Some(0));
+}
+
 /// Older services say the same SOAPAction for all their operations, and tell them apart by the body.
 #[test]
 fn operations_that_share_an_action_are_told_by_their_bodies() {
