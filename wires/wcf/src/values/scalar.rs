@@ -109,8 +109,9 @@ impl<'a> Content<'a> {
                 self.integer().map(|value| value as f64)
             }
             other => match trimmed(&other.text()) {
-                "INF" => Some(f64::INFINITY),
-                "-INF" => Some(f64::NEG_INFINITY),
+                // XML Schema 1.0 has the first of each line; 1.1 has a sign before it, and Axis2 writes what Java calls it.
+                "INF" | "+INF" | "Infinity" => Some(f64::INFINITY),
+                "-INF" | "-Infinity" => Some(f64::NEG_INFINITY),
                 "NaN" => Some(f64::NAN),
                 text => text.parse().ok().filter(|value: &f64| value.is_finite()),
             },
@@ -141,4 +142,17 @@ fn trimmed(text: &str) -> &str {
 fn whole(text: &str) -> Option<i128> {
     let text = trimmed(text);
     if text.len() < 19 { text.parse::<i64>().ok().map(i128::from) } else { text.parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn infinity_has_several_names() {
+        let float = |text| Content::One(Text::Chars(text)).float();
+        assert!([" INF\n", "+INF", "Infinity"].iter().all(|text| float(text) == Some(f64::INFINITY)));
+        assert!(["-INF", "-Infinity"].iter().all(|text| float(text) == Some(f64::NEG_INFINITY)));
+        assert!(["inf", "infinity", "1e999", "nan", "-NaN"].iter().all(|text| float(text).is_none()));
+    }
 }
