@@ -14,13 +14,14 @@ use everywire_model::shape::Struct;
 use everywire_model::{Contract, Definition, Interface, Operation, Shape, Signal};
 use std::collections::{BTreeSet, HashSet};
 
-/// Types, and the headers of Qt 3 and KDE 3 that declare them.
+/// Types, and the headers of Qt 3 and KDE 3 that declare them. `QCStringList` is declared by `dcopobject.h`, which every
+/// class has: Trinity kept its name, so no header of Qt could be named that both have.
 const HEADERS: &[(&str, &str)] = &[
     ("DCOPRef", "dcopref.h"),
+    ("KIO", "kio/global.h"),
     ("KURL", "kurl.h"),
     ("QByteArray", "qcstring.h"),
     ("QCString", "qcstring.h"),
-    ("QCStringList", "qvaluelist.h"),
     ("QColor", "qcolor.h"),
     ("QDate", "qdatetime.h"),
     ("QTime", "qdatetime.h"),
@@ -33,6 +34,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("QValueList", "qvaluelist.h"),
     ("QValueVector", "qvaluevector.h"),
     ("QVariant", "qvariant.h"),
+    ("TDEIO", "tdeio/global.h"),
 ];
 
 /// The document that describes a contract. The first type or function that DCOP has not ends it.

@@ -81,6 +81,18 @@ const ALIASES: &[(&str, Shape)] = &[
     ("QDate", Shape::U32),
     // Milliseconds since midnight.
     ("QTime", Shape::U32),
+    // A process, of POSIX.
+    ("pid_t", Shape::I32),
+    // The size of a file: 8 bytes everywhere.
+    ("KIO::filesize_t", Shape::U64),
+    ("TDEIO::filesize_t", Shape::U64),
+];
+
+/// Classes of KDE and Trinity that travel as a template of Qt does, since they derive from it.
+const DERIVED: &[(&str, &str)] = &[
+    ("KURL::List", "QValueList<KURL>"),
+    ("KIO::MetaData", "QMap<QString,QString>"),
+    ("TDEIO::MetaData", "TQMap<TQString,TQString>"),
 ];
 
 /// Structs: the names and types of their fields; `?` marks text that may be null.
@@ -249,6 +261,9 @@ fn parse(name: &str, depth: usize) -> Option<Shape> {
     if let Some(shape) = ALIASES.iter().find_map(bare) {
         return Some(alias(name, shape));
     }
+    if let Some((_, base)) = DERIVED.iter().find(|(known, _)| *known == name) {
+        return Some(alias(name, parse(base, depth + 1)?));
+    }
     if let Some((known, fields)) = STRUCTS.iter().find(|(known, _)| *known == name) {
         return structure(known, fields, depth);
     }
@@ -378,6 +393,7 @@ fn sequence(element: &Shape, out: &mut String, depth: usize) -> Option<()> {
 /// Whether an alias has its name from Qt.
 fn is_known(name: &str) -> bool {
     ALIASES.iter().any(|(known, _)| *known == name)
+        || DERIVED.iter().any(|(known, _)| *known == name)
         || name.starts_with("QValueList<")
         || name.starts_with("QValueVector<")
         || is_trinity_word(name.split('<').next().unwrap_or_default())

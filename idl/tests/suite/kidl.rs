@@ -327,3 +327,35 @@ fn hostile_files_are_answered() {
         let _ = kidl::parse(&format!("{}<{}", &file[..at], &file[at..]), "cut.kidl");
     }
 }
+
+/// The types of `KDirNotify`, `UIServer`, `Observer` and `KMFactory`, as dcopidl writes them for KDE and for Trinity.
+#[test]
+fn names_that_kde_gives_to_other_types_are_known_and_stay() {
+    for (name, same) in [
+        ("KURL::List", "QValueList<KURL>"),
+        ("KIO::filesize_t", "Q_UINT64"),
+        ("TDEIO::filesize_t", "Q_UINT64"),
+        ("KIO::MetaData", "QMap<QString,QString>"),
+        ("TDEIO::MetaData", "TQMap<TQString,TQString>"),
+        ("pid_t", "int"),
+    ] {
+        let shape = types::shape(name).unwrap_or_else(|| panic!("{name} is not known"));
+        let meant = types::shape(same).expect("a type of Qt");
+        assert_eq!(format!("{:?}", shape.resolved()), format!("{:?}", meant.resolved()), "{name}");
+        assert_eq!(types::name(&shape).as_deref(), Some(name));
+        let list = format!("QValueList<{name}>");
+        let list = types::shape(&list).and_then(|shape| types::name(&shape));
+        assert_eq!(list, Some(format!("QValueList<{name}>")), "a list keeps the name");
+    }
+}
+
+/// Trinity has no `qvaluelist.h`: code that dcopidl2cpp makes of a file with that name does not compile there.
+#[test]
+fn a_list_of_narrow_texts_asks_for_no_header_of_its_own() {
+    let source = "<DCOP-IDL><CLASS><NAME>A</NAME><SUPER>DCOPObject</SUPER>\
+        <FUNC><TYPE>QCStringList</TYPE><NAME>f</NAME><ARG><TYPE>TQString</TYPE></ARG></FUNC></CLASS></DCOP-IDL>";
+    let contract = parse(source, "a.kidl").expect("it is read");
+    let printed = print(&contract).expect("it is printed");
+    assert!(printed.contains("<INCLUDE>tqstring.h</INCLUDE>"), "{printed}");
+    assert!(!printed.contains("qvaluelist.h"), "{printed}");
+}
