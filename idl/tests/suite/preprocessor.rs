@@ -1,7 +1,7 @@
 //! The preprocessor: directories and macros from outside, macros with parameters; and names that it makes possible.
 
 use everywire_idl::{Preprocessing, midl, omg, read_with};
-use everywire_model::{Contract, Shape, Value};
+use everywire_model::{Contract, Definition, Shape, Value};
 
 fn constant(contract: &Contract, name: &str) -> i128 {
     let found = contract.definitions.iter().find_map(|definition| match definition {
@@ -12,6 +12,16 @@ fn constant(contract: &Contract, name: &str) -> i128 {
         Some(Value::Integer(value)) => *value,
         other => panic!("{name}: {other:?}"),
     }
+}
+
+/// The names of all types and interfaces.
+fn names(contract: &Contract) -> Vec<String> {
+    let name = |definition: &Definition| match definition {
+        Definition::Type(Shape::Alias(alias)) => Some(alias.name.to_string()),
+        Definition::Interface(interface) => Some(interface.name.to_string()),
+        _ => None,
+    };
+    contract.definitions.iter().filter_map(name).collect()
 }
 
 #[test]
@@ -160,4 +170,43 @@ fn applications_in_a_condition_are_counted() {
     assert_eq!(constant(&read(100).unwrap(), "X"), 1);
     let mistakes = read(600).unwrap_err().to_string();
     assert!(mistakes.contains("this condition is not understood"), "{mistakes}");
+}
+
+/// Contracts of TAO use them after `#include <orb.idl>`; they stand in the module CORBA of the standard.
+#[test]
+fn sequences_of_the_module_corba_are_known_and_made_when_they_are_named() {
+    let text = "#include <orb.idl>\ninterface I { CORBA::StringSeq f(in ::CORBA::AnySeq a, out CORBA::WCharSeq c); };\n\
+        module CORBA { typedef ULongSeq Numbers; };";
+    let contract = omg::parse(text, "orb.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(contract.interface("I").unwrap().notes.is_empty());
+    let names = names(&contract);
+    let wanted =
+        ["CORBA::StringSeq", "CORBA::AnySeq", "CORBA::WCharSeq", "I", "CORBA::ULongSeq", "CORBA::Numbers"];
+    assert_eq!(
+        names.iter().filter(|name| wanted.contains(&name.as_str())).count(),
+        wanted.len(),
+        "{names:?}"
+    );
+    assert!(!names.iter().any(|name| name == "CORBA::OctetSeq"), "{names:?}");
+    let printed = omg::print(&contract);
+    assert!(printed.contains("#pragma prefix \"omg.org\""), "{printed}");
+    assert!(printed.contains("typedef sequence<string> StringSeq;"), "{printed}");
+}
+
+/// TAO's `Policy.pidl` defines `PolicyType`, and its contracts include both; either may come first.
+#[test]
+fn what_orb_idl_defines_may_be_defined_again() {
+    let own = "#pragma prefix \"omg.org\"\nmodule CORBA { typedef unsigned long PolicyType; typedef sequence<string> StringSeq; };\n";
+    let user = "interface I { void f(in CORBA::PolicyType p, in CORBA::StringSeq s); };\n";
+    for text in [
+        format!("{own}#include <orb.idl>\n{user}"),
+        format!("#include <orb.idl>\n{own}{user}"),
+        format!("#include <orb.idl>\n{user}{own}"),
+    ] {
+        let contract = omg::parse(&text, "policy.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let types = names(&contract).iter().filter(|name| *name == "CORBA::PolicyType").count();
+        assert_eq!(types, 1, "{text}");
+    }
+    let other = "#include <orb.idl>\nmodule CORBA { typedef short PolicyType; };";
+    assert!(omg::parse(other, "policy.idl").unwrap_err().to_string().contains("is defined already"));
 }

@@ -15,6 +15,7 @@
 mod constants;
 mod interfaces;
 mod names;
+mod orb;
 mod signals;
 mod types;
 mod unions;
@@ -115,6 +116,10 @@ impl Builder<'_> {
                 let typed = self.spec(spec);
                 for declarator in declarators {
                     let whole = typed.clone().and_then(|typed| self.dimensions(typed, declarator));
+                    if whole.as_ref().is_some_and(|whole| self.is_told_again(&declarator.ident, &whole.shape))
+                    {
+                        continue;
+                    }
                     let what = match whole {
                         Some(_) if matches!(whole.as_ref().map(|t| &t.shape), Some(Shape::Void)) => {
                             self.report.add(Problem::new(spec.span, "`void` cannot have another name"));

@@ -244,10 +244,14 @@ impl Builder<'_> {
         let mut current = first;
         loop {
             let Some(key) = found else {
-                if complain {
+                if !complain {
+                    return None;
+                }
+                let known = self.of_the_orb(name);
+                if known.is_none() {
                     self.unknown(name, current);
                 }
-                return None;
+                return known;
             };
             let symbol = self.symbols.get(&key)?;
             if last(&symbol.name) != current.name {
