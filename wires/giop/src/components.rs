@@ -11,7 +11,7 @@
 //! own with the same path.
 
 use crate::cdr::{Bad, Get, encapsulation};
-use crate::codesets::Offer;
+use crate::codesets::{ISO_8859_1, Offer};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::ssl;
 use bytes::Bytes;
@@ -34,6 +34,9 @@ pub const TAG_SHARED_MEMORY: u32 = 0x4557_5301;
 pub const TAG_RMI_CUSTOM_MAX_STREAM_FORMAT: u32 = 38;
 /// Ours, as the value of [`TAG_ORB_TYPE`].
 pub const ORB_TYPE: u32 = 0x4557_0000;
+
+/// TAO, as the value of [`TAG_ORB_TYPE`].
+const TAO: u32 = 0x5441_4f00;
 
 /// Name of a component's tag, for listings.
 pub fn name(tag: u32) -> &'static str {
@@ -179,7 +182,16 @@ fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
 /// among those that stand beside it in the reference. Nothing, if there is none or it does not decode: then
 /// the specification's fallback applies.
 pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
-    Offer::read(find(profile, TAG_CODE_SETS)?).ok()
+    let mut offer = Offer::read(find(profile, TAG_CODE_SETS)?).ok()?;
+    // TAO says that it converts UTF-8 into its own ISO 8859-1, and spoils each letter beyond ASCII. By the specification the server's
+    // own set is chosen, so nothing is lost that TAO could read.
+    let is_tao = find(profile, TAG_ORB_TYPE).is_some_and(|data| {
+        Get::encapsulation(data).and_then(|mut get| get.u32()).is_ok_and(|number| number == TAO)
+    });
+    if is_tao && offer.narrow.first() == Some(&ISO_8859_1) {
+        offer.narrow.truncate(1);
+    }
+    Some(offer)
 }
 
 /// Whether the components of a profile, or those beside it, have the mark of ORBs of Sun's: the format of values of
@@ -264,7 +276,7 @@ pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
             ORB_TYPE => "ORB type: Everywire".to_owned(),
             0x4154_5400 => "ORB type: omniORB".to_owned(),
             0x4a41_4300 => "ORB type: JacORB".to_owned(),
-            0x5441_4f00 => "ORB type: TAO".to_owned(),
+            TAO => "ORB type: TAO".to_owned(),
             other => format!("ORB type: {other:#010x}"),
         },
         TAG_CODE_SETS => format!("code sets: {}", Offer::read(data).ok()?),

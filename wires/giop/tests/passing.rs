@@ -360,3 +360,28 @@ fn a_body_that_told_no_character_sets_settles_none() {
     let (_, arrived) = chain.far.call(&profile(b"k"), &in_out("echo", text()), &put);
     assert_eq!(value(&text(), &arrived.body), Value::Text("日本".into()));
 }
+
+/// TAO's reference: its own set is ISO 8859-1, and it says that it converts UTF-8. It spoils what it converts, so the text travels in
+/// its own set, as the specification has it anyway.
+#[test]
+fn text_for_tao_travels_in_its_own_set() {
+    let offer = [0x0001_0001_u32, 1, 0x0501_0001, 0x0001_0109, 0];
+    let component = |numbers: &[u32]| {
+        let mut data = vec![1, 0, 0, 0];
+        data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        data.into()
+    };
+    for (orb, own_set) in [(0x5441_4f00, true), (0x4a41_4300, false)] {
+        let mut server = profile(b"k");
+        server.components = vec![(0, component(&[orb])), (1, component(&offer))];
+        let put = |sink: &mut dyn Sink| sink.text(&shape::Text::NARROW, "gr\u{fc}\u{df}e");
+        let (_, arrived) = Pair::new(Limits::default()).call(&server, &in_out("echo", text()), &put);
+        assert_eq!(
+            arrived.body.bytes.windows(2).any(|two| two == [0xfc, 0xdf]),
+            own_set,
+            "{:?}",
+            arrived.body.bytes
+        );
+        assert_eq!(value(&text(), &arrived.body), Value::Text("gr\u{fc}\u{df}e".into()));
+    }
+}
