@@ -253,3 +253,16 @@ fn labels_of_booleans_may_be_numbers() {
     assert_eq!(omg::print(&numbers), omg::print(&words));
     assert!(parse("union Size switch (boolean) { case 2: string text; };", "plant.idl").is_err());
 }
+
+/// `tao_idl` takes it, and its own contracts have it.
+#[test]
+fn a_default_beside_the_last_label_changes_nothing() {
+    let text = "union U switch (boolean) { case FALSE: long a; case TRUE: default: long b; };";
+    let contract = omg::parse(text, "u.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let found = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Union(union)) => Some(union),
+        _ => None,
+    });
+    let arms: Vec<_> = found.unwrap().arms.iter().map(|arm| (arm.labels.len(), arm.default)).collect();
+    assert_eq!(arms, [(1, false), (1, false)]);
+}

@@ -88,7 +88,11 @@ impl Builder<'_> {
         if let Some(span) = default
             && values(&discriminator).is_some_and(|all| seen.len() >= all)
         {
-            self.report.add(Problem::new(span, "no value is left for the default case"));
+            // Beside a label of its own it changes nothing, and other compilers take it.
+            match arms.iter_mut().find(|arm| arm.default) {
+                Some(arm) if !arm.labels.is_empty() => arm.default = false,
+                _ => self.report.add(Problem::new(span, "no value is left for the default case")),
+            }
         }
         let depth = self.deeper(depth, union.ident.span)?;
         (!broken).then_some((discriminator, arms, depth))
