@@ -359,6 +359,34 @@ fn a_request_that_overtook_another_gets_its_answer_when_that_has_come() {
     assert_eq!(http_support::calls(&mut other).len(), 1);
 }
 
+/// Metro asks by as many connections as it has callers, in any order, and heeds no window.
+#[test]
+fn requests_of_more_callers_than_the_window_has_room_for_wait_for_their_turn() {
+    let place = http_support::place("wshttp://127.0.0.1:8000");
+    let connection = || {
+        let waker = Some(Arc::<Bell>::default().into());
+        http::Accepting::new(&Config { waker, ..place.clone() })
+    };
+    let mut first = connection();
+    let id = granted_to(&mut first, 9);
+    let mut others: Vec<_> = (2..=32).map(|_| connection()).collect();
+    for (other, number) in others.iter_mut().rev().zip((2..=32).rev()) {
+        http_support::send(other, &said(&id, number)).unwrap();
+        assert_eq!((http_support::told(other).as_str(), other.outstanding()), ("", 1), "{number}");
+    }
+    // What nothing is kept of is responded to at once: there will be no answer.
+    let mut far = connection();
+    http_support::send(&mut far, &said(&id, 65)).unwrap();
+    let told = http_support::told(&mut far);
+    assert!(told.starts_with("HTTP/1.1 202 ") && told.ends_with("\r\n\r\n"), "{told}");
+    assert_eq!(far.outstanding(), 0);
+    http_support::send(&mut first, &said(&id, 1)).unwrap();
+    assert_eq!(http_support::calls(&mut first).len(), 32);
+    // There is room now, and its turn has not come.
+    http_support::send(&mut far, &said(&id, 65)).unwrap();
+    assert_eq!((http_support::told(&mut far).as_str(), far.outstanding()), ("", 1));
+}
+
 #[test]
 fn what_all_sessions_keep_has_one_bound_and_whoever_keeps_most_gives_way() {
     let kept = Arc::default();

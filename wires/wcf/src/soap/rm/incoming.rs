@@ -1,7 +1,7 @@
 //! The sequence of the peer's messages.
 //!
 //! What always holds: all messages up to `delivered` were handed on, once; `held` has numbers above that,
-//! at most a window of them; a number that is in neither has not come. Where there is an order, what comes
+//! less than `reach` above it; a number that is in neither has not come. Where there is an order, what comes
 //! behind a gap waits, and a gap that stays for `GAP` ends the session.
 
 use super::headers::Acknowledgement;
@@ -16,6 +16,8 @@ pub(in crate::soap) struct Incoming {
     pub(in crate::soap) id: Option<String>,
     /// Whether messages are handed on in order. Answers of a client in turns are not: what they relate to says whose they are.
     ordered: bool,
+    /// How far above those that were handed on a message may be that is kept.
+    reach: u64,
     /// All up to this number were handed on.
     delivered: u64,
     /// Messages behind a missing one; they wait for it if there is an order.
@@ -41,8 +43,8 @@ pub(super) enum Taken {
 }
 
 impl Incoming {
-    pub(super) fn new(id: Option<String>, ordered: bool) -> Self {
-        Self { id, ordered, delivered: 0, held: BTreeMap::new(), gap: None, due: None, untold: 0 }
+    pub(super) fn new(id: Option<String>, ordered: bool, reach: u64) -> Self {
+        Self { id, ordered, reach, delivered: 0, held: BTreeMap::new(), gap: None, due: None, untold: 0 }
     }
 
     /// Takes a message; one that is nothing but a number hands on nothing.
@@ -58,7 +60,7 @@ impl Incoming {
         if !self.ordered {
             return self.note(number, message);
         }
-        if number > self.delivered + WINDOW {
+        if number > self.delivered + self.reach {
             // Nothing is kept for it: its sender repeats it when the window has moved.
             self.due = Some(now);
             return Taken::Later;
@@ -83,7 +85,7 @@ impl Incoming {
 
     /// Takes a message whatever is missing before it; one that is beyond the window is not acknowledged.
     fn note(&mut self, number: u64, message: Option<Arrived>) -> Taken {
-        if number <= self.delivered + WINDOW {
+        if number <= self.delivered + self.reach {
             self.held.insert(number, None);
             while self.held.remove(&(self.delivered + 1)).is_some() {
                 self.delivered += 1;

@@ -31,7 +31,7 @@ use everywire_model::CallId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Messages under way, and messages held until those before them come: WCF's MaxTransferWindowSize.
+/// Messages under way, and the room for messages that we tell of: WCF's MaxTransferWindowSize.
 const WINDOW: u64 = 8;
 /// How long an acknowledgement waits for a message to travel with.
 /// WCF's AcknowledgementInterval.
@@ -48,9 +48,9 @@ const GAP: Duration = Duration::from_secs(60);
 /// How long the peer may say nothing at all: WCF's InactivityTimeout.
 const INACTIVITY: Duration = Duration::from_secs(600);
 
-/// Questions of one session without an answer that are remembered, and requests whose responses wait for others.
-/// More than a window of either; a client that goes beyond it is answered late or with an acknowledgement
-/// only.
+/// Questions of one session without an answer that are remembered, requests whose responses wait for others, and messages over HTTP that
+/// wait for one before them. More than a window of each, since Metro heeds none: each of its threads sends a request, in any order, and
+/// repeats it only when its response has come. A client that goes beyond it is answered late, or with an empty response and has to repeat.
 const AWAITED: usize = 64;
 
 /// Messages that wait for the window on a duplex channel before no more is taken of its client: sixteen windows.

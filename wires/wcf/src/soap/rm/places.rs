@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Sessions over HTTP at one node.
-/// Each holds at most two windows of messages and the answers that `Came::most` allows.
+/// Each holds at most `AWAITED` messages, a window of answers, and as many that wait as `Came::most` allows.
 pub(super) const MAX_SESSIONS: usize = 1024;
 
 /// Sessions of which each may keep as many bytes of answers as one alone; if there are more, they share what these may keep.

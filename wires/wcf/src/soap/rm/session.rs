@@ -13,8 +13,8 @@
 //! * `out.id` and `came.id` are both set in `Open` and after it; no message is taken whose sequence is not `came.id`.
 //! * A service in turns sends only what answers the request at hand (`Desk`): its answer, an acknowledgement, or a fault.
 //! * A message that is not taken for want of room is not acknowledged either, so its sender repeats it.
-//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW`, answers that
-//!   it does not acknowledge by `Came::most` and by `WINDOW` or `UNANSWERED`.
+//! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW` or `AWAITED`, answers
+//!   that it does not acknowledge by `Came::most` and by `AWAITED` or `UNANSWERED`.
 
 mod ending;
 mod owed;
@@ -118,7 +118,7 @@ impl Session {
             asked: MessageId::Unique(ids::random()),
             in_hand: None,
             out: Outgoing::new(None, in_turns),
-            came: Incoming::new(Some(offer), !in_turns),
+            came: Incoming::new(Some(offer), !in_turns, WINDOW),
             to: None,
             heard: None,
             spoke: None,
@@ -133,7 +133,8 @@ impl Session {
 
     /// The side that accepted it, when the other begins a session.
     pub(in crate::soap) fn asked(dialect: Dialect, in_turns: bool) -> Self {
-        let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true));
+        let reach = if in_turns { AWAITED as u64 } else { WINDOW };
+        let (out, came) = (Outgoing::new(None, false), Incoming::new(None, true, reach));
         Self { role: Role { is_client: false, in_turns }, out, came, ..Self::asking(dialect, in_turns) }
     }
 
@@ -355,7 +356,7 @@ impl Session {
     fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
         // Answers that travel when they like may well wait for an acknowledgement that comes a little later.
-        let most = if self.role.responds() { WINDOW } else { UNANSWERED };
+        let most = if self.role.responds() { AWAITED as u64 } else { UNANSWERED };
         let is_full = self.out.backlog() as u64 >= most || self.out.kept() as u64 >= came.most;
         if !self.role.is_client && is_full && !self.came.has(number) {
             // Whoever takes no answers gets no more of them: this is neither taken nor acknowledged.
@@ -365,6 +366,12 @@ impl Session {
         self.answered(came.head);
         let arrived = (came.bytes.clone(), came.action.map(str::to_owned), came.key.clone());
         let taken = self.came.take(now, number, (!is_control).then_some(arrived));
+        if self.role.responds() && !self.came.has(number) {
+            // It is not kept, so no answer will come: an empty response makes its sender repeat it. An acknowledgement without this number
+            // would be the answer to Metro, and a violation to WCF.
+            desk.owed = None;
+            return Verdict::Deliver(Vec::new());
+        }
         if self.role.responds() {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
             if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Taken::Again))
