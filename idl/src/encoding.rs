@@ -24,16 +24,18 @@ impl Encoding {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "utf-8" | "utf8" | "us-ascii" | "ascii" => Self::Utf8,
+            "utf-8" | "utf8" | "us-ascii" | "ascii" | "ansi_x3.4-1968" => Self::Utf8,
             "utf-16" | "utf-16le" => Self::Utf16,
             "utf-16be" | "unicodefffe" => Self::Utf16Big,
-            "iso-8859-1" | "latin1" => Self::Latin1,
+            "iso-8859-1" | "iso8859-1" | "iso_8859-1" | "iso_8859-1:1987" | "latin1" | "latin-1" => {
+                Self::Latin1
+            }
             _ => return None,
         })
     }
 
     /// What a document is in that nothing else tells of (XML 1.0, appendix F): its mark, the halves of its first character, or its
-    /// declaration say so. `None` if it declares an encoding that is not read.
+    /// declaration say so. `None` if it declares an encoding that is not read, and has more than ASCII in it, which all of those agree on.
     #[must_use]
     pub fn of(document: &[u8]) -> Option<Self> {
         let Some(rest) = document.strip_prefix(b"<?xml") else {
@@ -47,9 +49,12 @@ impl Encoding {
         let declaration = rest.split(|byte| *byte == b'>').next().unwrap_or_default();
         let declaration = String::from_utf8_lossy(declaration);
         let Some((_, value)) = declaration.split_once("encoding") else { return Some(Self::Utf8) };
-        let name = value.split(['"', '\'']).nth(1)?;
-        // A declaration that can be read so is not in UTF-16, whatever it says.
-        Self::named(name).map(|named| if named == Self::Latin1 { Self::Latin1 } else { Self::Utf8 })
+        match value.split(['"', '\'']).nth(1).and_then(Self::named) {
+            Some(Self::Latin1) => Some(Self::Latin1),
+            // A declaration that can be read so is not in UTF-16, whatever it says.
+            Some(_) => Some(Self::Utf8),
+            None => document.is_ascii().then_some(Self::Utf8),
+        }
     }
 
     /// The text of a document. Where it is in another encoding than UTF-8, its declaration is left out: what that says is true no longer.
@@ -81,7 +86,8 @@ impl Encoding {
     }
 }
 
-/// The document of a file or a page, which alone tells its encoding.
+/// The document of a file or a page, which alone tells its encoding. What is UTF-8 as a whole is that, whatever it declares: a server that
+/// turns its pages into UTF-8 leaves the declaration as it was.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -91,7 +97,9 @@ pub fn text_of(document: Vec<u8>) -> Result<String, String> {
     };
     let wrong = |name: &str, at: usize| format!("the file is not {name} (byte {at})");
     match encoding {
-        Encoding::Utf8 => {
+        Encoding::Utf8 | Encoding::Latin1
+            if std::str::from_utf8(&document).is_ok() || encoding == Encoding::Utf8 =>
+        {
             String::from_utf8(document).map_err(|error| wrong("UTF-8", error.utf8_error().valid_up_to()))
         }
         other => other.text(&document).map(Cow::into_owned).map_err(|at| wrong("UTF-16", at)),
@@ -118,6 +126,10 @@ mod tests {
     fn a_document_says_what_it_is_in() {
         let latin = b"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>\xe4</a>";
         assert_eq!(text_of(latin.to_vec()).unwrap(), "<a>\u{e4}</a>");
+        let stale = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>\u{e4}</a>";
+        assert_eq!(text_of(stale.as_bytes().to_vec()).unwrap(), stale);
+        let ascii = "<?xml version=\"1.0\" encoding=\"windows-1252\"?><a/>";
+        assert_eq!(text_of(ascii.as_bytes().to_vec()).unwrap(), ascii);
         for plain in [
             "<a>\u{e4}</a>",
             "<?xml version='1.0' encoding='utf-8'?><a>\u{e4}</a>",
@@ -140,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_its_place() {
-        let unknown = text_of(b"<?xml version='1.0' encoding='koi8-r'?><a/>".to_vec()).unwrap_err();
+        let unknown = text_of(b"<?xml version='1.0' encoding='koi8-r'?><a>\xc1</a>".to_vec()).unwrap_err();
         assert!(unknown.contains("ISO 8859-1"), "{unknown}");
         assert!(text_of(b"<a>\xe4</a>".to_vec()).unwrap_err().contains("byte 3"));
         let mut odd = utf16("\u{FEFF}<a/>", u16::to_le_bytes);

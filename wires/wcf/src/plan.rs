@@ -287,12 +287,18 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     let is_said = |(what, said): &(Name, Name)| said == asked && what.starts_with(names::SOAP_ACTION);
     let said = || only(&|operation| operation.notes.iter().any(is_said));
     // What WS-Addressing calls a request of which the description says no action (Metadata, 4.4.4). Axis2 says it in SOAPAction, too.
+    // Names that inputs have of their own are not known here.
     let by_default = || {
         let contract = names::contract(interface);
+        let (namespace, port) = (&contract.namespace, &contract.local);
         only(&|operation| {
             let name = format!("{}Request", names::operation(operation));
             note(&operation.notes, names::SOAP_ACTION) == Some("")
-                && names::join(&contract.namespace, &contract.local, &name) == asked
+                && if namespace.starts_with("urn:") {
+                    format!("{namespace}:{port}:{name}") == asked
+                } else {
+                    names::join(namespace, port, &name) == asked
+                }
         })
     };
     only(&of).or_else(said).or_else(by_default).or_else(|| {

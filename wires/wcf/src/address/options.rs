@@ -441,7 +441,7 @@ fn query(text: &str) -> Result<String, Failure> {
     let mut query = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'!' | b'$'..=b';' | b'=' | b'?'..=b'_' | b'a'..=b'z' | b'~' => query.push(byte.into()),
+            b'!' | b'$'..=b';' | b'=' | b'?'..=b'Z' | b'_' | b'a'..=b'z' | b'~' => query.push(byte.into()),
             other => query.push_str(&format!("%{other:02X}")),
         }
     }

@@ -83,8 +83,8 @@ impl Codec for XmlCodec {
     }
 
     fn check_header(&self, header: &Header) -> Visit<()> {
-        // The version of SOAP is the connection's: a name is a header's in both, or is refused.
-        [Soap::V11, Soap::V12].into_iter().try_for_each(|soap| check_block(header, soap))
+        // The version of SOAP is the connection's, and addressing is the session's own in 1.2 only.
+        check_block(header, Soap::V11).or_else(|_| check_block(header, Soap::V12))
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
