@@ -10,7 +10,6 @@ use crate::components::{self, Shared};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use bytes::Bytes;
 use everywire_model::{Endpoint, Lease, Profile};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// ORBit2: a protocol by its name, a host, and a port or path; the key stands elsewhere in the reference.
@@ -24,7 +23,7 @@ const TAG_COMPLETE_OBJECT_KEY: u32 = 5;
 
 /// How ORBit2 names the files of its sockets. It calls its host `localhost` where it has no others, so a reference out of
 /// a message could name any socket of this host; no other file is used by that name.
-const ORBIT_SOCKET: &str = "/linc-";
+const ORBIT_SOCKET: &str = "linc-";
 
 /// The profiles that stand for these, in their order; `shared` is what stands beside them in the reference.
 pub(crate) fn stand_ins(foreign: &[(u32, Bytes)], shared: &[(u32, Bytes)]) -> Vec<Profile> {
@@ -57,11 +56,16 @@ fn profile(minor: u8, endpoint: Endpoint, key: Bytes, components: Vec<(u32, Byte
     Profile { wire: "giop", version: (1, minor), endpoints, key, components, ..Profile::default() }
 }
 
-/// A socket of this host; nothing if it is on another one.
+/// A socket of this host; nothing if it is on another one. Of a name with a domain only the first part is compared: nobody here knows
+/// the domain for certain.
 fn here(host: &str, path: String) -> Option<Endpoint> {
     let own = components::host_name();
-    let is_own = host.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    let is_here = is_own || host == "localhost" && path.contains(ORBIT_SOCKET);
+    let is_here = if host == "localhost" {
+        let is_plain = path.split('/').all(|part| part != "..");
+        is_plain && path.rsplit('/').next().is_some_and(|file| file.starts_with(ORBIT_SOCKET))
+    } else {
+        host.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
     (is_here && path.starts_with('/') && path.len() <= PLACE_TEXT).then_some(Endpoint::Unix { path })
 }
 
@@ -76,7 +80,7 @@ fn minor(get: &mut Get<'_>) -> Result<u8, Bad> {
     }
 }
 
-/// A profile of ORBit2 with a protocol's name. Nothing for protocols other than Unix sockets and TCP over IPv6.
+/// A profile of ORBit2 with a protocol's name. Nothing for protocols other than Unix sockets and TCP.
 fn generic(data: &[u8]) -> Result<Option<(u8, Endpoint)>, Bad> {
     let mut get = Get::encapsulation(data)?;
     let minor = minor(&mut get)?;
@@ -119,8 +123,6 @@ fn mico(data: &[u8]) -> Result<Option<Profile>, Bad> {
             held.push((tag, Bytes::copy_from_slice(get.octets()?)));
         }
     }
-    // Where its host has no name, MICO writes the address by which that knows itself.
-    let is_itself = host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-    let host = if is_itself { components::host_name() } else { &host };
-    Ok(here(host, path).map(|endpoint| profile(minor, endpoint, key, held)))
+    // A host without a name, for which MICO writes a loopback address, is not looked for: anybody could write that.
+    Ok(here(&host, path).map(|endpoint| profile(minor, endpoint, key, held)))
 }

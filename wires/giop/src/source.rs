@@ -225,9 +225,10 @@ impl<'a> Source<'a> for CdrSource<'a> {
         let at = self.get.pos;
         if !wide {
             let octet = self.get.u8()?;
-            // MICO sends all octets that UTF-8 has for the character: what follows would be misread.
+            // MICO sends both octets that UTF-8 has for a character of ISO 8859-1: what follows would be misread. `Â` and `Ã` look alike where
+            // such an octet stands behind them, and are refused there.
             let continues = matches!(self.get.bytes.get(self.get.pos), Some(0x80..=0xbf));
-            if self.dialect.narrow == Narrow::Utf8 && octet >= 0xc0 && continues {
+            if self.dialect.narrow == Narrow::Utf8 && matches!(octet, 0xc2 | 0xc3) && continues {
                 let what =
                     format_args!("a narrow character is more than one octet ({octet:#04x} is the first)");
                 return Err(Failure::malformed(what, at));

@@ -141,6 +141,12 @@ fn a_character_is_an_octet_in_every_set() {
         let refused = write(true, dialect, 0, &Shape::Char, &Value::Char('世')).unwrap_err();
         assert_eq!(refused.kind(), Kind::BadArgument);
     }
+    // What stands behind a character does not make it another one.
+    let chars = Shape::sequence(Shape::Char);
+    let said = Value::List(vec![Value::Char('é'), Value::Char('\u{90}')]);
+    let body = write(true, Dialect::OURS, 0, &chars, &said).unwrap();
+    assert_eq!(body.bytes, hex("02000000 e9 90"));
+    assert_eq!(read(&body, &chars).unwrap(), said);
     // MICO sends two octets for `é` where UTF-8 was agreed on, and the rest of the message would be misread.
     let body = everywire_giop::Cdr::body(hex("c3 a9").into(), 0, false, Dialect::OURS, Budget::default());
     assert_eq!(read(&body, &Shape::Char).unwrap_err().kind(), Kind::Malformed);
