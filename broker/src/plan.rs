@@ -195,7 +195,8 @@ fn look_up(
     (mistakes.0.len() == before).then_some(plan)
 }
 
-/// Looks whether the wires that changes of headers go out on have such headers: each call would fail of one that is not there.
+/// Looks whether the wires that changes of headers go out on have such headers. If not, each call would fail of one that is brought, and one that is
+/// to be removed would never be found.
 fn edits_fit(
     file: &str,
     route: &RouteConfig,

@@ -89,7 +89,12 @@ fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
             "{urn:a}b",
             "9:18: giop: `{urn:a}b` names no service context, give its number",
         ),
-        ("iiop://h:1/k", "17", "1", "9:18: giop: `1` names no service context"),
+        (
+            "iiop://h:1/k",
+            "0x00000011",
+            "17",
+            "9:18: giop: the service context `17` has another name, write `0x00000011`",
+        ),
         ("dbus://h:1/k", "80", "1", "9:18: dbus: `1` names no header field of D-Bus that may be written"),
         ("net.tcp://h:1/k", "{urn:a}b", "a b", "9:18: wcf: `a b` names no header of SOAP"),
         ("dcom://h/k", "45570001-1a8c-11d3-b68f-00c04f8b72e7", "17", "9:18: dcom: `17` names no extension"),
@@ -100,7 +105,7 @@ fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
         wrong(&to(target, &format!("[{{ remove = \"{bad}\" }}]")), &removed);
     }
     wrong(
-        &to("dcop://h/k", "[{ put = \"a\", value = \"x\" }]"),
+        &to("dcop+unix:///s#app/k", "[{ put = \"a\", value = \"x\" }]"),
         "9:18: dcop: calls have no headers on this wire",
     );
     // What goes to the callers is in theirs.

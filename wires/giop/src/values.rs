@@ -5,7 +5,9 @@ use crate::codesets::Dialect;
 use crate::sink::CdrSink;
 use crate::source::CdrSource;
 use bytes::Bytes;
-use everywire_model::{Body, Budget, Codec, Context, Header, SendBuffer, Sink, Source, Visit};
+use everywire_model::{
+    Body, Budget, Codec, Context, Failure, Header, Initiator, Kind, SendBuffer, Sink, Source, Visit,
+};
 
 /// CDR, in either byte order. It keeps nothing: what reading a body needs is in the body.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +33,14 @@ impl Codec for Cdr {
     }
 
     fn check_header(&self, header: &Header) -> Visit<()> {
-        crate::passing::context(header).map(drop)
+        let (id, _) = crate::passing::context(header)?;
+        let name = crate::contexts::header_name(id);
+        if header.name == name {
+            return Ok(());
+        }
+        // Those that come are compared by their names.
+        let what = format!("the service context `{}` has another name", header.name);
+        Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(format!("write `{name}`")))
     }
 
     /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count
