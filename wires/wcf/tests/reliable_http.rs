@@ -305,86 +305,19 @@ fn post(envelope: &[u8]) -> Vec<u8> {
 }
 
 /// A sequence that a stranger asked for.
-fn granted_to(session: &mut http::Accepting, number: u32) -> String {
+pub(crate) fn granted_to(session: &mut http::Accepting, number: u32) -> String {
     http_support::send(session, &post(&strangers::create(number))).unwrap();
     between(&http_support::told(session), "<Identifier>", "<")
 }
 
 /// His message with a number.
-fn said(id: &str, number: u32) -> Vec<u8> {
+pub(crate) fn said(id: &str, number: u32) -> Vec<u8> {
     let header = format!(
         "<a:MessageID>urn:m{number}</a:MessageID><r:Sequence s:mustUnderstand=\"1\"><r:Identifier>{id}</r:Identifier>\
          <r:MessageNumber>{number}</r:MessageNumber></r:Sequence>"
     );
     let body = format!("<Say xmlns=\"http://tempuri.org/\"><text>{number}</text></Say>");
     post(&strangers::envelope(&format!("{}Say", http_support::ACTION), &header, &body))
-}
-
-#[test]
-fn a_request_that_overtook_another_gets_its_answer_when_that_has_come() {
-    let place = http_support::place("wshttp://127.0.0.1:8000");
-    let bells = [Arc::<Bell>::default(), Arc::default()];
-    let [mut one, mut other] = bells.each_ref().map(|bell| {
-        let waker = Some(Arc::clone(bell).into());
-        http::Accepting::new(&Config { waker, ..place.clone() })
-    });
-    let id = granted_to(&mut one, 9);
-    // By the other connection the second question comes first: its response waits.
-    http_support::send(&mut other, &said(&id, 2)).unwrap();
-    assert_eq!(http_support::told(&mut other), "");
-    assert!(http_support::calls(&mut other).is_empty());
-    // That is no idle connection.
-    assert_eq!(other.outstanding(), 1);
-    assert!(other.deadline().unwrap() > Instant::now() + Duration::from_secs(300));
-    http_support::send(&mut one, &said(&id, 1)).unwrap();
-    let calls = http_support::calls(&mut one);
-    assert_eq!(calls.len(), 2);
-    let interface = http_support::interface();
-    for (call, text) in calls.iter().zip(["one", "two"]) {
-        let values = vec![Value::Text(text.to_owned())];
-        let results = http_support::Values(&interface.operations[0].results, values);
-        one.answer(call.id, Answer::Done(&results)).unwrap();
-        // Woken for another's answer, it goes on waiting.
-        assert!(bells[1].0.swap(0, Ordering::Relaxed) > 0);
-        assert!(http_support::calls(&mut other).is_empty());
-        let told = http_support::told(&mut other);
-        assert_eq!(told.contains("RelatesTo>urn:m2<"), text == "two", "{told}");
-        assert_eq!(told.contains("two"), text == "two", "{told}");
-    }
-    let told = http_support::told(&mut one);
-    assert!(told.contains("RelatesTo>urn:m1<") && told.contains("one") && !told.contains("two"), "{told}");
-    assert_eq!(bells[0].0.load(Ordering::Relaxed), 0);
-    // Both connections go on.
-    http_support::send(&mut other, &said(&id, 3)).unwrap();
-    assert_eq!(http_support::calls(&mut other).len(), 1);
-}
-
-/// Metro asks by as many connections as it has callers, in any order, and heeds no window.
-#[test]
-fn requests_of_more_callers_than_the_window_has_room_for_wait_for_their_turn() {
-    let place = http_support::place("wshttp://127.0.0.1:8000");
-    let connection = || {
-        let waker = Some(Arc::<Bell>::default().into());
-        http::Accepting::new(&Config { waker, ..place.clone() })
-    };
-    let mut first = connection();
-    let id = granted_to(&mut first, 9);
-    let mut others: Vec<_> = (2..=32).map(|_| connection()).collect();
-    for (other, number) in others.iter_mut().rev().zip((2..=32).rev()) {
-        http_support::send(other, &said(&id, number)).unwrap();
-        assert_eq!((http_support::told(other).as_str(), other.outstanding()), ("", 1), "{number}");
-    }
-    // What nothing is kept of is responded to at once: there will be no answer.
-    let mut far = connection();
-    http_support::send(&mut far, &said(&id, 65)).unwrap();
-    let told = http_support::told(&mut far);
-    assert!(told.starts_with("HTTP/1.1 202 ") && told.ends_with("\r\n\r\n"), "{told}");
-    assert_eq!(far.outstanding(), 0);
-    http_support::send(&mut first, &said(&id, 1)).unwrap();
-    assert_eq!(http_support::calls(&mut first).len(), 32);
-    // There is room now, and its turn has not come.
-    http_support::send(&mut far, &said(&id, 65)).unwrap();
-    assert_eq!((http_support::told(&mut far).as_str(), far.outstanding()), ("", 1));
 }
 
 #[test]
