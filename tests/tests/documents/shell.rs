@@ -84,6 +84,8 @@ impl Shell {
         self.run(&format!("{command} &"))?;
         self.say("echo \"@@job $!\"");
         let job = self.until(|line| line.starts_with(JOB), None)?;
+        // The end of that line, too: the next command would take it for its own where the job has said all by now.
+        self.until(|line| line.starts_with(MARK), None)?;
         let job = job.trim_start_matches(JOB).to_owned();
         self.jobs.push((command.to_owned(), job.clone()));
         let heard = self.printed.iter().any(|line| line.contains(ready));
