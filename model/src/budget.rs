@@ -35,22 +35,26 @@ impl Budget {
     }
 
     /// Takes bytes.
+    #[inline]
     pub fn charge_bytes(&mut self, n: u64) -> Result<(), Failure> {
         charge(&mut self.bytes, n, "bytes of decoded values")
     }
 
     /// Takes elements.
+    #[inline]
     pub fn charge_elements(&mut self, n: u64) -> Result<(), Failure> {
         charge(&mut self.elements, n, "elements in one message")
     }
 
     /// Goes one level down; [`Budget::leave`] comes back.
+    #[inline]
     pub fn enter(&mut self) -> Result<(), Failure> {
         self.depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
         Ok(())
     }
 
     /// Comes back one level.
+    #[inline]
     pub fn leave(&mut self) {
         self.depth += 1;
     }

@@ -56,6 +56,7 @@ impl<'a> Method<'a> {
     ///
     /// # Errors
     /// Nobody here knows them, and this wire cannot call without ([`crate::Kind::Unsupported`]).
+    #[inline]
     pub fn typed(self) -> Result<(Option<&'a Interface>, &'a Operation), Failure> {
         match self {
             Self::Typed { interface, operation } => Ok((interface, operation)),

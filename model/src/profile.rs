@@ -49,6 +49,7 @@ pub struct Profile {
 
 impl Profile {
     /// The data of the component with this tag.
+    #[inline]
     pub fn component(&self, tag: u32) -> Option<&Bytes> {
         self.components.iter().find(|(held, _)| *held == tag).map(|(_, data)| data)
     }

@@ -123,6 +123,7 @@ impl SendBuffer {
 
     /// The handles that travel with the next byte to send, and how many bytes may be sent with them, or without any,
     /// before the next ones.
+    #[inline]
     pub fn handles(&self) -> (Option<&[Handle]>, usize) {
         let mut attached = self.attached.iter();
         let mut next = attached.next();

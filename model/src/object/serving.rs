@@ -121,26 +121,31 @@ impl Request {
     }
 
     /// Number of the operation in the servant's interface.
+    #[inline]
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// Names the call on its connection.
+    #[inline]
     pub fn id(&self) -> CallId {
         self.incoming.id
     }
 
     /// The encoded arguments.
+    #[inline]
     pub fn body(&self) -> &Body {
         &self.incoming.body
     }
 
     /// The object's key.
+    #[inline]
     pub fn key(&self) -> &[u8] {
         &self.incoming.key
     }
 
     /// The operation in the words of the wire that it came by: to be passed on where nobody here knows it.
+    #[inline]
     pub fn method(&self) -> Method<'_> {
         Method::Named { interface: &self.incoming.interface, operation: &self.incoming.operation }
     }
@@ -162,6 +167,7 @@ impl Request {
     }
 
     /// Whether the caller waits for an answer.
+    #[inline]
     pub fn expects(&self) -> Expects {
         self.incoming.expects
     }
@@ -177,10 +183,12 @@ impl Request {
     }
 
     /// The connection it came by.
+    #[inline]
     pub fn link(&self) -> &Arc<dyn Link> {
         &self.link
     }
 
+    #[inline]
     fn operation(&self) -> Option<&Operation> {
         self.servant.interface().operations.get(self.index)
     }

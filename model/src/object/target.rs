@@ -138,6 +138,7 @@ impl Object {
     }
 
     /// What it is known to be.
+    #[inline]
     pub fn interface(&self) -> Option<&Interface> {
         self.interface.as_ref().map(|believed| match believed {
             Believed::Static(described) => described.interface(),
@@ -145,16 +146,19 @@ impl Object {
         })
     }
 
+    #[inline]
     pub(super) fn method<'a>(&'a self, operation: &'a Operation) -> Method<'a> {
         Method::Typed { interface: self.interface(), operation }
     }
 
     /// Calls, and waits for an outcome that nobody has decoded.
+    #[inline]
     pub fn invoke(&self, operation: &Operation, arguments: &dyn Encode) -> Outcome<Body> {
         self.target.invoke(self.method(operation), arguments)
     }
 
     /// Calls without a reply.
+    #[inline]
     pub fn send(&self, operation: &Operation, arguments: &dyn Encode) -> Result<(), Failure> {
         self.target.notify(self.method(operation), arguments)
     }
