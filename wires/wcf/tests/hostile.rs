@@ -456,10 +456,17 @@ fn n5_dates_at_the_ends_of_time_and_beyond() {
         (0, "<e>0001-01-01T00:00:00</e>"),
         (last, "<e>9999-12-31T23:59:59.9999999</e>"),
         (last | 1 << 62, "<e>9999-12-31T23:59:59.9999999Z</e>"),
+        // Local times as dotnet/wcf wrote them: 2020-02-29T23:59:59.999 in New York, the first instant of the calendar in Berlin, and the
+        // last in New York.
+        (0x88d7_bd9d_651a_e0f0, "<e>2020-03-01T04:59:59.999Z</e>"),
+        (0xbfff_fff8_74cf_3c00, "<e>0001-01-01T00:00:00Z</e>"),
+        (0xabca_289f_dd0d_47ff, "<e>9999-12-31T23:59:59.9999999Z</e>"),
     ] {
-        assert_eq!(xml::to_xml(&date(raw), |_| None).unwrap(), shown);
+        assert_eq!(xml::to_xml(&date(raw), |_| None).unwrap(), shown, "{raw:x}");
     }
-    for raw in [last + 1, u64::MAX, u64::MAX >> 2, 3 << 62, last | 3 << 62] {
+    for raw in
+        [last + 1, u64::MAX, u64::MAX >> 2, 3 << 62, last | 3 << 62, (last + 864_000_000_001) | 2 << 62]
+    {
         assert_eq!(violation(&date(raw)), "nbfx OutOfRange", "{raw:x}");
     }
     // In an array they are shown one by one, or refused by the reader of values; never anything worse.

@@ -12,7 +12,11 @@ use everywire_model::date::days;
 pub(super) const TICKS_A_SECOND: u64 = 10_000_000;
 /// Days from 0001-01-01 to 1970-01-01.
 pub(super) const DAYS_TO_1970: i64 = 719_162;
-const TICKS_A_DAY: u64 = 86_400 * TICKS_A_SECOND;
+pub(super) const TICKS_A_DAY: u64 = 86_400 * TICKS_A_SECOND;
+/// .NET's DateTime.MaxValue: 9999-12-31T23:59:59.9999999.
+pub(super) const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
+/// The bits of a date's ticks; the two above are its kind.
+pub(super) const TICKS_MASK: u64 = u64::MAX >> 2;
 
 /// The number that a decimal's notation stands for, if .NET has it: 96 bits and up to 28 digits after the point.
 pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
@@ -35,8 +39,8 @@ pub(crate) fn parse_decimal(text: &str) -> Option<Decimal> {
 }
 
 /// A date without time zone or in UTC as a record holds it: 100 ns since 0001-01-01, and the kind in the
-/// two bits above (0 unspecified, 1 UTC). Dates with an offset have a third kind, whose meaning depends on
-/// the reader's time zone: they are `None` and stay text.
+/// two bits above (0 unspecified, 1 UTC). The third kind (2, local) has no room for an offset: dates that have one
+/// are `None` and stay text.
 pub(crate) fn parse_date_time(text: &str) -> Option<u64> {
     let (plain, kind) = match text.strip_suffix('Z') {
         Some(plain) => (plain, 1),

@@ -25,6 +25,7 @@
 //!   bytes. Whether surrogates pair is not checked here: `xml::lexical` replaces those that do not.
 
 use super::integer;
+use super::notation::{MAX_TICKS, TICKS_A_DAY, TICKS_MASK};
 use super::record::{Decimal, Item, Prefix, Record, Text, Word};
 use crate::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_NAME};
 use crate::violations::Violation;
@@ -56,10 +57,6 @@ enum Array {
     /// The element has ended: the type of items, their number and their bytes come.
     Items,
 }
-
-/// 100 ns in the years 1 to 9999.
-/// .NET's DateTime.MaxValue: 9999-12-31T23:59:59.9999999.
-const MAX_TICKS: u64 = 3_155_378_975_999_999_999;
 
 impl<'a> Reader<'a> {
     /// A reader over bytes that are not nested in anything.
@@ -428,10 +425,14 @@ impl<'a> Reader<'a> {
     /// 62 bits of ticks and two of the kind, of which 3 does not exist.
     fn ticks(&mut self) -> Visit<u64> {
         let raw = u64::from_le_bytes(self.array()?);
-        if raw & (u64::MAX >> 2) > MAX_TICKS || raw >> 62 == 3 {
-            return self.wrong(Violation::OutOfRange);
-        }
-        Ok(raw)
+        let ticks = raw & TICKS_MASK;
+        let fits = match raw >> 62 {
+            0 | 1 => ticks <= MAX_TICKS,
+            // The instant in UTC of a local time of the calendar may be up to a day outside of it.
+            2 => ticks <= MAX_TICKS + TICKS_A_DAY || ticks > TICKS_MASK - TICKS_A_DAY,
+            _ => false,
+        };
+        if fits { Ok(raw) } else { self.wrong(Violation::OutOfRange) }
     }
 
     /// Bytes with a length of 8, 16 or 32 bits before them, by `kind` 0, 2 or 4; the last is signed.

@@ -20,7 +20,7 @@
 //!   Whoever parses it (`metadata`, `soap::blocks`) must be ready for that.
 //! * Numbers are written as XML Schema has them, and as .NET prints them: `INF`, `NaN`, `1E+15`.
 
-use super::notation::{DAYS_TO_1970, TICKS_A_SECOND};
+use super::notation::{DAYS_TO_1970, MAX_TICKS, TICKS_A_DAY, TICKS_A_SECOND, TICKS_MASK};
 use super::record::{Decimal, Prefix, Record, Text, Word};
 use super::{Reader, item};
 use crate::text::{base64, utf16};
@@ -267,16 +267,23 @@ fn decimal(value: &Decimal) -> String {
     if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
-/// Only UTC is marked: a local time is written without its offset, which is not on the wire.
+/// A local time comes as the instant it is in UTC, without its offset (.NET's `DateTime.ToBinary`), and is printed so. At either end of
+/// the calendar that instant may be up to a day outside of it: below zero, counted back from the top of the 62 bits, or after the year
+/// 9999. The nearest instant that has a notation stands for it.
 fn date_time(raw: u64) -> String {
-    let ticks = raw & (u64::MAX >> 2);
+    let (ticks, local) = (raw & TICKS_MASK, raw >> 63 == 1);
+    let ticks = match ticks {
+        _ if !local => ticks,
+        before if before > TICKS_MASK - TICKS_A_DAY => 0,
+        ticks => ticks.min(MAX_TICKS),
+    };
     let (seconds, fraction) = (ticks / TICKS_A_SECOND, ticks % TICKS_A_SECOND);
     let (days, seconds) = (seconds / 86_400, seconds % 86_400);
     // They are counted from 0001-01-01.
     let (year, month, day) =
         everywire_model::date::civil(i64::try_from(days).unwrap_or_default() - DAYS_TO_1970);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let zone = if raw >> 62 == 1 { "Z" } else { "" };
+    let zone = if raw >> 62 == 0 { "" } else { "Z" };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{}{zone}", fractional(fraction))
 }
 
