@@ -470,10 +470,27 @@ impl Members {
         self.forbidden.extend(known.filter(|known| self.restricted && *known < self.inherited));
     }
 
-    /// All members.
+    /// All members. One that is alone in its choice, because the other alternatives are several members each, is of none.
     fn finish(self) -> Vec<Field> {
+        let mut of_choice: HashMap<u32, usize> = HashMap::new();
+        for field in &self.fields {
+            if let Some(Mark::Left(Some(choice), _)) = Mark::of(&field.shape) {
+                *of_choice.entry(choice).or_default() += 1;
+            }
+        }
         let kept = self.fields.into_iter().enumerate().filter(|(at, _)| !self.forbidden.contains(at));
-        kept.map(|(_, field)| field).collect()
+        let freed = |field: Field| match Mark::of(&field.shape) {
+            Some(Mark::Left(Some(choice), default)) if of_choice.get(&choice) == Some(&1) => {
+                let shape = Mark::Left(None, default).on(marks::unmarked(&field.shape).clone());
+                let shape = match marks::namespace(&field.shape) {
+                    Some(namespace) => marks::within(namespace, shape),
+                    None => shape,
+                };
+                Field { name: field.name, shape }
+            }
+            _ => field,
+        };
+        kept.map(|(_, field)| freed(field)).collect()
     }
 
     /// Adds an attribute, or says again what one of the base is; whether there was room for it. No element has two attributes

@@ -3,21 +3,32 @@
 use super::builtin;
 use super::marks::{self, Mark, unmarked};
 use super::tree::Node;
+use super::types::many;
 use everywire_model::shape::Field;
 use everywire_model::{Direction, Parameter, Shape};
 
-/// The members of a type that stands around parameters. None where it is a value of its own. Its members must be plain
-/// elements in one sequence.
-pub(super) fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<&'n Node<'t>>> {
+/// The members of a type that stands around parameters, each with whether it may be left out. None where the type is a value of
+/// its own. Its members must be plain elements in one sequence, or alone in a choice, as our own descriptions have them.
+pub(super) fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<(&'n Node<'t>, bool)>> {
     let mut parts = own.children.iter().filter(|child| child.local != "annotation");
     match parts.next() {
         None => Some(Vec::new()),
         Some(part) if part.local == "sequence" && parts.next().is_none() => {
-            let plain = |child: &&Node<'_>| child.local == "element" || child.local == "annotation";
-            part.children.iter().all(|child| plain(&child)).then(|| part.all("element").collect())
+            let members = part.children.iter().filter(|child| child.local != "annotation");
+            members
+                .map(|child| if child.local == "element" { Some((child, false)) } else { alone(child) })
+                .collect()
         }
         Some(_) => None,
     }
+}
+
+/// The one element of a choice that may be missing.
+fn alone<'n, 't>(choice: &'n Node<'t>) -> Option<(&'n Node<'t>, bool)> {
+    let mut parts = choice.children.iter().filter(|child| child.local != "annotation");
+    let only = parts.next().filter(|part| part.local == "element" && parts.next().is_none())?;
+    (choice.local == "choice" && choice.get("minOccurs") == Some("0") && !many(choice))
+        .then_some((only, true))
 }
 
 /// Parameters by direction: what goes both ways is in both messages with one type; `NAMEResult` first is the

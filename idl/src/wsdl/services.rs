@@ -41,7 +41,7 @@ const ACTIONS: [&str; 3] = [
     "http://www.w3.org/2007/05/addressing/metadata",
     "http://schemas.xmlsoap.org/ws/2004/08/addressing",
 ];
-/// Our word for an operation that may run twice stands in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
+/// Our words for an operation that may run twice, and for one whose messages only look wrapped, stand in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
 pub(super) const EVERYWIRE: &str = "urn:everywire:contract";
 const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
 /// WCF's own attributes of port types and operations.
@@ -207,7 +207,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let request = content(services, ways.request, ways.calls_back, unwraps);
             Some((request?, content(services, ways.reply, !ways.calls_back, unwraps)?))
         };
-        let (mut request, mut reply) = both(self, true)?;
+        let told = node.foreign(&[EVERYWIRE], "bare").map(str::trim) == Some("true");
+        let (mut request, mut reply) = both(self, !told)?;
         // Only a pair is wrapped (JAX-WS 2.2, 2.3.1.2): beside a message that is not, an element that could be a wrapper is
         // a value, too.
         if ways.reply.is_some() && request.bare != reply.bare {
@@ -374,7 +375,10 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                             .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
                         let place = Place { serialized, parameter: true, ..Place::default() };
                         let mut inner = Vec::new();
-                        for member in sequence.into_iter().filter(|member| !is_schema(member)) {
+                        for (member, alternative) in
+                            sequence.into_iter().filter(|(member, _)| !is_schema(member))
+                        {
+                            let place = Place { alternative, ..place };
                             if let Some(global) = member.qname("ref", self.types.report)
                                 && global.namespace != element.namespace
                             {

@@ -16,6 +16,7 @@ mod midl_files;
 mod omniidl;
 mod pidl;
 mod preprocessor;
+mod printed_again;
 mod printed_for_others;
 mod signature;
 mod strangers;

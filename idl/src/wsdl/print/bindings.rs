@@ -37,6 +37,13 @@ impl Bindings<'_> {
             let port = if self.methods.iter().any(|method| method.calls_back) { tcp() } else { basic() };
             self.binding(&port);
         }
+        // Ports are read in the order of the services, so they are printed so.
+        let rank = |port: &&Port| {
+            let place = self.elements.services.iter().position(|(name, _)| name == service_of(port));
+            place.unwrap_or(usize::MAX)
+        };
+        let mut ports: Vec<&Port> = ports.iter().collect();
+        ports.sort_by_key(rank);
         for port in ports {
             let binding = self.binding(port);
             self.port(port, &binding);
@@ -156,12 +163,17 @@ impl Bindings<'_> {
             paper.close();
         }
         paper.close();
-        let service = if port.service.is_empty() { "Service" } else { &port.service };
+        let service = service_of(port);
         match self.elements.services.iter_mut().find(|(name, _)| name == service) {
             Some((_, ports)) => ports.push_str(&paper.out),
             None => self.elements.services.push((service.to_owned(), paper.out)),
         }
     }
+}
+
+/// The service that a port is of.
+fn service_of(port: &Port) -> &str {
+    if port.service.is_empty() { "Service" } else { &port.service }
 }
 
 /// The endpoint of `BasicHttpBinding`.

@@ -67,6 +67,9 @@ impl Elements {
         if name.namespace == SCHEMA {
             return format!("xs:{}", name.local);
         }
+        if name.namespace.is_empty() {
+            return name.local.clone();
+        }
         let at = self.spaces.iter().position(|space| *space == name.namespace).unwrap_or_else(|| {
             self.spaces.push(name.namespace.clone());
             self.spaces.len() - 1
@@ -92,9 +95,11 @@ impl Elements {
             if method.terminating {
                 attributes.push(("msc:isTerminating", "true"));
             }
-            if method.idempotent {
-                attributes.extend([("xmlns:ew", EVERYWIRE), ("ew:idempotent", "true")]);
+            if method.idempotent || method.bare {
+                attributes.push(("xmlns:ew", EVERYWIRE));
             }
+            attributes.extend(method.idempotent.then_some(("ew:idempotent", "true")));
+            attributes.extend(method.bare.then_some(("ew:bare", "true")));
             attributes.push(("name", method.name.as_str()));
             paper.open("wsdl:operation", &attributes);
             documentation(&method.doc, &mut paper);

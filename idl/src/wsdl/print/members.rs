@@ -32,6 +32,9 @@ impl Schemas<'_> {
             Some(Mark::Left(None, None)) => is_alone(field, true),
             _ => true,
         });
+        // A text that is left out where it is empty tells it, too.
+        let text = |field: &Field| matches!(field.shape, Shape::Text(_));
+        let told = told || (serialized && fields.iter().any(text));
         let elements: Vec<&Field> = fields
             .iter()
             .filter(|field| !matches!(Mark::of(&field.shape), Some(Mark::Attribute(_) | Mark::Text)))
@@ -41,36 +44,77 @@ impl Schemas<'_> {
             return Ok(());
         }
         paper.open("xs:sequence", &[]);
-        let mut open = None;
-        for field in elements {
-            // Members of one choice share the element around them, so it is opened with the first and closed
-            // behind the last.
-            let choice = match Mark::of(&field.shape) {
-                Some(Mark::Left(choice, _)) => choice,
-                _ => None,
-            };
-            if choice != open {
-                if open.is_some() {
-                    paper.close();
-                }
-                if choice.is_some() {
+        self.particles(space, &elements, (serialized, told), paper)?;
+        paper.close();
+        Ok(())
+    }
+
+    /// Elements one after another. Members of one choice share the element around them, from the first to the last; what stands
+    /// between them are alternatives of several members. `of` tells whether the type is XmlSerializer's, and whether what is
+    /// printed tells that.
+    fn particles(
+        &mut self,
+        space: &str,
+        fields: &[&Field],
+        of: (bool, bool),
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        let (serialized, told) = of;
+        let mut rest = fields;
+        while let Some((field, after)) = rest.split_first() {
+            rest = after;
+            let Some(choice) = choice_of(field) else {
+                let alone = is_alone(field, told);
+                if alone {
                     paper.open("xs:choice", &[("minOccurs", "0")]);
                 }
-                open = choice;
-            }
-            let alone = is_alone(field, told);
-            if alone {
-                paper.open("xs:choice", &[("minOccurs", "0")]);
-            }
+                self.field(space, field, serialized, paper)?;
+                if alone {
+                    paper.close();
+                }
+                continue;
+            };
+            let last = after.iter().rposition(|other| choice_of(other) == Some(choice));
+            let (own, behind) = after.split_at(last.map_or(0, |last| last + 1));
+            rest = behind;
+            paper.open("xs:choice", &[("minOccurs", "0")]);
             self.field(space, field, serialized, paper)?;
-            if alone {
-                paper.close();
-            }
-        }
-        if open.is_some() {
+            self.alternatives(space, own, choice, of, paper)?;
             paper.close();
         }
-        paper.close();
+        Ok(())
+    }
+
+    /// What stands in a choice behind its first member: its members, lists, and between them alternatives of several members.
+    fn alternatives(
+        &mut self,
+        space: &str,
+        fields: &[&Field],
+        choice: u32,
+        of: (bool, bool),
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        // Lists say nothing of the choice that they are in, so they stand anywhere.
+        let is_direct = |field: &Field| {
+            let list = matches!(Mark::of(&field.shape), Some(Mark::Items | Mark::Choices));
+            list || choice_of(field) == Some(choice)
+        };
+        let mut rest = fields;
+        while let Some((field, after)) = rest.split_first() {
+            if is_direct(field) {
+                self.field(space, field, of.0, paper)?;
+                rest = after;
+                continue;
+            }
+            let end = rest.iter().position(|field| is_direct(field)).unwrap_or(rest.len());
+            let (several, behind) = rest.split_at(end);
+            rest = behind;
+            paper.open("xs:sequence", &[]);
+            self.particles(space, several, of, paper)?;
+            // A sequence of one member would be that member.
+            paper.empty("xs:sequence", &[]);
+            paper.close();
+        }
         Ok(())
     }
 
@@ -314,6 +358,14 @@ impl Schemas<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The number of the choice that a member is an alternative of.
+fn choice_of(field: &Field) -> Option<u32> {
+    match Mark::of(&field.shape) {
+        Some(Mark::Left(choice, _)) => choice,
+        _ => None,
     }
 }
 

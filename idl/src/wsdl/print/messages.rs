@@ -11,15 +11,16 @@
 //! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
 //! without an operation.
 
-use super::super::marks;
+use super::super::marks::{self, Mark};
 use super::super::names::{self, QName, is_name};
 use super::elements::Elements;
+use super::families::is_family;
 use super::paper::Paper;
 use super::sayable::Sayable;
-use super::schemas::Schemas;
+use super::schemas::{NOWHERE, Schemas};
 use super::types::{Presence, presence};
 use everywire_model::contract::note;
-use everywire_model::shape::Field;
+use everywire_model::shape::{Field, Struct};
 use everywire_model::{Hold, Interface, Operation, Shape, Signal};
 use std::borrow::Cow;
 
@@ -91,6 +92,8 @@ pub(super) struct Printed {
     pub(super) doc: String,
     /// Whether parts of messages are parameters.
     pub(super) rpc: bool,
+    /// Whether it must be said that no element stands around parameters, since those here look as if one did.
+    pub(super) bare: bool,
     /// Whether the service calls.
     pub(super) calls_back: bool,
     /// The first message, whoever sends it.
@@ -114,6 +117,8 @@ pub(super) struct Way {
     pub(super) action: String,
     /// The namespace of the element around its parts, in the style `rpc`.
     pub(super) namespace: String,
+    /// Whether its one value is an element that would be read as one around parameters.
+    alike: bool,
     /// The message of its headers and their parts.
     pub(super) headers: Option<(String, Vec<String>)>,
 }
@@ -181,7 +186,11 @@ impl Messages<'_, '_> {
             let part = match self.schemas.add_element(&element, paper.out) {
                 Ok(()) => Part::Element(element.clone()),
                 // A part of that name may have the type alone: Axis calls the parts of all faults `fault`.
-                Err(_) if element.namespace == self.contract.namespace => Part::Type(names::of_shape(&shape)),
+                Err(_) if element.namespace == self.contract.namespace => {
+                    let kind = names::of_shape(&shape);
+                    self.schemas.tell(&kind);
+                    Part::Type(kind)
+                }
                 Err(why) => return Err(why),
             };
             self.schemas.settle()?;
@@ -204,6 +213,7 @@ impl Messages<'_, '_> {
             soap_action: names::soap_action(Some(method.of), operation),
             doc: operation.doc.to_string(),
             rpc: note(&operation.notes, "wcf:style") == Some("rpc"),
+            bare: request.alike && reply.as_ref().is_none_or(|reply| reply.alike),
             calls_back: method.calls_back,
             request,
             reply,
@@ -235,15 +245,17 @@ impl Messages<'_, '_> {
         let (headers, fields): (Vec<Field>, Vec<Field>) =
             fields.into_iter().partition(|field| is_header(field).is_some());
         let mut parts = Vec::new();
+        let mut alike = false;
         let around = wrapper.as_ref().map_or_else(String::new, |name| name.namespace.clone());
         if note(&operation.notes, "wcf:style") == Some("rpc") {
             for field in &fields {
-                let kind = self.schemas.refer_to("", &field.shape)?;
+                let kind = self.schemas.refer_to(NOWHERE, &field.shape)?;
                 let kind = if kind.starts_with("xs:") {
                     QName::new(names::SCHEMA, kind.trim_start_matches("xs:"))
                 } else {
                     names::of_shape(&field.shape)
                 };
+                self.schemas.tell(&kind);
                 parts.push((field.name.to_string(), Part::Type(kind)));
             }
         } else if let Some(wrapper) = wrapper {
@@ -257,6 +269,7 @@ impl Messages<'_, '_> {
             for field in &fields {
                 let own = marks::namespace(&field.shape).unwrap_or(&members);
                 let element = QName::new(own, field.name.to_string());
+                alike = fields.len() == 1 && is_alike(name, &element, marks::unmarked(&field.shape));
                 self.global(&element, field)?;
                 parts.push((field.name.to_string(), Part::Element(element)));
             }
@@ -279,7 +292,7 @@ impl Messages<'_, '_> {
         }
         self.schemas.settle()?;
         self.elements.message(&message, &parts);
-        Ok(Way { message, action, namespace: around, headers: told })
+        Ok(Way { message, action, namespace: around, alike, headers: told })
     }
 
     /// The element around parameters, which may be of another namespace. Parameters of another namespace are
@@ -332,4 +345,25 @@ pub(super) enum Part {
     Element(QName),
     /// A type alone, as the style `rpc` has it.
     Type(QName),
+}
+
+/// Whether an element that is a value of its own would be read as one around parameters: it is called as those are, and its
+/// type has nothing but elements.
+fn is_alike(operation: &str, element: &QName, shape: &Shape) -> bool {
+    let usual = element.local.strip_suffix("Response").unwrap_or(&element.local) == operation;
+    if !(usual || element.local == operation) || names::of_shape(shape).namespace != element.namespace {
+        return false;
+    }
+    let plain = |members: &Struct| {
+        let own = |field: &Field| {
+            matches!(Mark::of(&field.shape), Some(Mark::Attribute(_) | Mark::Text | Mark::Choices))
+        };
+        !members.fields.iter().any(own)
+    };
+    match shape {
+        Shape::Struct(members) => members.get().is_some_and(plain),
+        Shape::Union(family) => family.get().is_some_and(is_family),
+        // A list is a type of one repeated element.
+        _ => shape.element().is_some(),
+    }
 }

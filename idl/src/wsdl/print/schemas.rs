@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Stands around numbers of namespaces: no character, so no name has it.
 const MARK: char = '\u{fdd0}';
 
+/// Stands for the namespace of a reference outside of schemas. No namespace is called so.
+pub(super) const NOWHERE: &str = "\u{fdd1}";
+
 /// What an element that may be nil says.
 const NILLABLE: &str = " nillable=\"true\"";
 
@@ -45,6 +48,10 @@ pub(super) struct Schemas<'f> {
     pub(super) types: HashMap<QName, String>,
     /// Global elements, by what asked for them.
     elements: HashMap<QName, Element>,
+    /// Elements around parameters that are values elsewhere, of a type that is called as they are.
+    doubled: HashSet<QName>,
+    /// Types that parts of messages name.
+    told: HashSet<QName>,
     /// How deep the present reference is; at most `NESTING`.
     pub(super) depth: usize,
     /// Types that are to be defined when the one at hand is.
@@ -67,25 +74,27 @@ impl<'f> Schemas<'f> {
             order: Vec::new(),
             types: HashMap::new(),
             elements: HashMap::new(),
+            doubled: HashSet::new(),
+            told: HashSet::new(),
             depth: 0,
             pending: Vec::new(),
         }
     }
 
     /// A name as it is written in the schema of a namespace. The prefix stands for the namespace's place in the order in
-    /// which they came up, until that is known. An empty `space` stands for no schema: nothing is noted as
-    /// used.
+    /// which they came up, until that is known. With [`NOWHERE`] nothing is noted as used.
     pub(super) fn refer(&mut self, space: &str, name: &QName) -> String {
         if name.namespace == SCHEMA {
             return format!("xs:{}", name.local);
         }
         if name.namespace == space {
-            return format!("tns:{}", name.local);
+            return own(name);
         }
-        if !space.is_empty() {
+        if space != NOWHERE {
             self.space(space).used.insert(name.namespace.clone());
         }
         match name.namespace.as_str() {
+            "" => own(name),
             XML => format!("xml:{}", name.local),
             SERIALIZATION => format!("ser:{}", name.local),
             ADDRESSING => format!("wsa10:{}", name.local),
@@ -122,8 +131,14 @@ impl<'f> Schemas<'f> {
                 if known.contains(NILLABLE) { known.clone() } else { part }
             }
             // One element may wrap parameters in one place and be a value in another; its type then has no name.
-            Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => return Ok(()),
-            Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => part,
+            Some(Element::Named(known)) if bare(known).is_none() && is_own(name, &part) => {
+                self.doubled.insert(name.clone());
+                return Ok(());
+            }
+            Some(Element::Named(known)) if bare(&part).is_none() && is_own(name, known) => {
+                self.doubled.insert(name.clone());
+                part
+            }
             // Or of a type with a name, whose members are the parameters.
             Some(Element::Named(known)) if self.wraps(name, known, &part) => part,
             Some(Element::Named(known)) if self.wraps(name, &part, known) => return Ok(()),
@@ -142,14 +157,18 @@ impl<'f> Schemas<'f> {
 
     /// Whether an element around parameters has just the members of the type that the other text of the element names.
     fn wraps(&self, name: &QName, around: &str, typed: &str) -> bool {
-        let kind = typed.split_once("type=\"tns:").and_then(|(_, rest)| rest.split_once('"'));
+        let kind = typed.split_once("type=\"").and_then(|(_, rest)| rest.split_once('"'));
         let Some((kind, _)) = kind.filter(|_| typed.lines().count() == 1) else { return false };
+        let kind = kind.strip_prefix("tns:").unwrap_or(kind);
         let part =
             self.spaces.get(&name.namespace).and_then(|space| space.parts.get(&(kind.to_owned(), true)));
         let inside = |text: &str, around: usize| {
             // Items that may be nil are so in lists of a type, and not among parameters.
             let lines: Vec<String> = text.lines().map(|line| line.trim().replacen(NILLABLE, "", 1)).collect();
-            lines.get(around..lines.len().saturating_sub(around)).map(<[String]>::to_vec)
+            let lines = lines.get(around..lines.len().saturating_sub(around))?;
+            // A type of one repeated element alone has a sequence more.
+            let deeper = lines.get(1).is_some_and(|line| lines.len() > 2 && line == "<xs:sequence>");
+            Some(if deeper { lines.get(1..lines.len() - 1)?.to_vec() } else { lines.to_vec() })
         };
         part.is_some_and(|part| inside(around, 2).is_some_and(|body| Some(body) == inside(part, 1)))
     }
@@ -170,6 +189,42 @@ impl<'f> Schemas<'f> {
         if *known == part { Ok(()) } else { Err(format!("the attribute {name} would be two things")) }
     }
 
+    /// Notes that a part of a message names a type.
+    pub(super) fn tell(&mut self, name: &QName) {
+        self.told.insert(name.clone());
+    }
+
+    /// Types that only stand for the elements of their names: those have the members themselves, and a reader names the type
+    /// after the element. If it were there too, that name would be taken.
+    fn needless(&self) -> HashSet<QName> {
+        let mut needless = self.doubled.clone();
+        needless.retain(|name| !self.told.contains(name));
+        if needless.is_empty() {
+            return needless;
+        }
+        for (namespace, space) in &self.spaces {
+            for part in space.parts.values() {
+                // Every second piece is the value of an attribute.
+                for value in part.split('"').skip(1).step_by(2) {
+                    let (namespace, local) = match value.strip_prefix(MARK) {
+                        Some(rest) => {
+                            let (number, local) = rest.split_once(MARK).unwrap_or_default();
+                            let other = number.parse().ok().and_then(|number: usize| self.order.get(number));
+                            (other, local.trim_start_matches(':'))
+                        }
+                        // Names of no namespace look as all others, so their types stay.
+                        None if namespace.is_empty() => (Some(namespace), value),
+                        None => (Some(namespace), value.strip_prefix("tns:").unwrap_or_default()),
+                    };
+                    if let Some(namespace) = namespace {
+                        needless.remove(&QName::new(namespace.clone(), local));
+                    }
+                }
+            }
+        }
+        needless
+    }
+
     /// The schemas as documents, without the declaration at the head of a file, by their namespace. Schemas
     /// of serializers and of addressing are added where others refer to them.
     pub(super) fn finish(self) -> Vec<(String, String)> {
@@ -178,11 +233,13 @@ impl<'f> Schemas<'f> {
             .filter(|(_, element)| matches!(element, Element::Named(_)))
             .map(|(name, _)| folded(name))
             .collect();
+        let needless = self.needless();
         let is_left_out = |namespace: &str, (local, is_type): &(String, bool)| {
             let name = QName::new(namespace, local.clone());
-            !is_type
-                && matches!(self.elements.get(&name), Some(Element::Usual))
-                && named.contains(&folded(&name))
+            if *is_type {
+                return needless.contains(&name);
+            }
+            matches!(self.elements.get(&name), Some(Element::Usual)) && named.contains(&folded(&name))
         };
         let ranks: HashMap<&str, usize> = self.spaces.keys().map(String::as_str).zip(0..).collect();
         let mut schemas = Vec::new();
@@ -193,19 +250,23 @@ impl<'f> Schemas<'f> {
                 ADDRESSING => "wsa10".to_owned(),
                 other => format!("q{}", ranks.get(other).copied().unwrap_or_default()),
             };
+            // Names in no namespace have no prefix.
+            let named = space.used.iter().filter(|used| !used.is_empty());
             let prefixes: Vec<(String, &str)> =
-                space.used.iter().map(|used| (format!("xmlns:{}", prefix(used)), used.as_str())).collect();
+                named.map(|used| (format!("xmlns:{}", prefix(used)), used.as_str())).collect();
             let mut attributes: Vec<(&str, &str)> = vec![
                 ("xmlns:xs", SCHEMA),
                 ("xmlns:tns", namespace),
                 ("elementFormDefault", "qualified"),
                 ("targetNamespace", namespace),
             ];
+            attributes.retain(|(_, value)| !value.is_empty());
             attributes.extend(prefixes.iter().map(|(name, value)| (name.as_str(), *value)));
             let mut paper = Paper::default();
             paper.open("xs:schema", &attributes);
             for used in &space.used {
-                paper.empty("xs:import", &[("namespace", used)]);
+                let from: &[(&str, &str)] = if used.is_empty() { &[] } else { &[("namespace", used)] };
+                paper.empty("xs:import", from);
             }
             for (_, part) in space.parts.iter().filter(|(key, _)| !is_left_out(namespace, key)) {
                 // No name has the mark; a text of the contract (a default, a value of an enumeration) should not
@@ -233,9 +294,14 @@ impl<'f> Schemas<'f> {
     }
 }
 
+/// A name as the schema of its namespace has it.
+fn own(name: &QName) -> String {
+    if name.namespace.is_empty() { name.local.clone() } else { format!("tns:{}", name.local) }
+}
+
 /// Whether an element in one line is of the type that is called as it is.
 fn is_own(name: &QName, part: &str) -> bool {
-    part.lines().count() == 1 && part.contains(&format!("type=\"tns:{}\"", name.local))
+    part.lines().count() == 1 && part.contains(&format!("type=\"{}\"", own(name)))
 }
 
 /// The plain types that XML Schema lacks.

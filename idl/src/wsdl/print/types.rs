@@ -16,7 +16,7 @@ use super::super::marks::{CHOICES, Mark};
 use super::super::names::{QName, SCHEMA, SERIALIZATION, is_name};
 use super::families::is_family;
 use super::paper::Paper;
-use super::schemas::Schemas;
+use super::schemas::{NOWHERE, Schemas};
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Enum, Field, Struct, Union};
 
@@ -45,7 +45,7 @@ impl Schemas<'_> {
             return Ok(());
         }
         // The name is of no use here; what it asks for is.
-        self.refer_to("", shape)?;
+        self.refer_to(NOWHERE, shape)?;
         self.settle()
     }
 
@@ -168,10 +168,19 @@ impl Schemas<'_> {
             let base = self.refer_to(&name.namespace, &text.shape)?;
             paper.open("xs:extension", &[("base", &base)]);
         }
-        if text.is_none() {
-            self.fields(&name.namespace, shape.fields.get(own..).unwrap_or_default(), paper)?;
-        }
         let fields = shape.fields.get(own..).unwrap_or_default();
+        // A type of nothing but one repeated element is a list, unless that stands deeper.
+        let only =
+            fields.len() == 1 && fields.iter().all(|field| Mark::of(&field.shape) == Some(Mark::Items));
+        if only && !is_extending {
+            paper.open("xs:sequence", &[]);
+        }
+        if text.is_none() {
+            self.fields(&name.namespace, fields, paper)?;
+        }
+        if only && !is_extending {
+            paper.close();
+        }
         self.attributes(&name.namespace, fields, paper)?;
         if is_extending {
             paper.close();
