@@ -4,6 +4,7 @@ use super::content;
 use crate::soap::Dialect;
 use everywire_http::statuses::{completed, meaning, said};
 use everywire_model::{Completed, Failure, Initiator, Kind};
+use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 
 /// The failure behind a response without an envelope; `body` is what the server wrote for people.
@@ -21,6 +22,9 @@ pub(super) fn explain(
     };
     let sent = if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
         format!(" ({} was sent)", content::of(dialect))
+    } else if status.is_redirection() {
+        // It is another's text as the page is, and bounded as that.
+        headers.get(LOCATION).map_or_else(String::new, |location| said(location.as_bytes()))
     } else {
         String::new()
     };
@@ -107,6 +111,11 @@ mod tests {
                 "{failure}"
             );
             assert!(failure.code().unwrap().contains(status.as_str()));
+        }
+        let moved = HeaderMap::from_iter([(LOCATION, HeaderValue::from_static("https://h/y.svc"))]);
+        for status in [StatusCode::MOVED_PERMANENTLY, StatusCode::FOUND, StatusCode::PERMANENT_REDIRECT] {
+            let failure = explain(status, &moved, Dialect::BASIC, "http://h/x", b"<html/>");
+            assert_eq!(failure.message(), "the service is at another address: https://h/y.svc");
         }
         let failure = wrong_login("http://h/x");
         assert!(failure.message().contains("password is wrong"), "{failure}");
