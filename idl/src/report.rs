@@ -169,6 +169,11 @@ impl Report {
         self.problems.truncate(mark);
     }
 
+    /// What the first mistake since then says.
+    pub(crate) fn since(&self, mark: usize) -> Option<&str> {
+        self.problems.get(mark).map(|problem| problem.message.as_str())
+    }
+
     /// From now on mistakes in this file are not reported. Mistakes that were added before stay.
     pub(crate) fn put_in_background(&mut self, file: u32) {
         self.background.push(file);

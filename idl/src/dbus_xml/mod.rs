@@ -57,10 +57,13 @@ pub fn parse_file(path: impl AsRef<Path>) -> Result<Contract, Diagnostics> {
     parse(&file::text(path, xml::BYTES)?, &path.to_string_lossy())
 }
 
-/// Reads what one object says of itself: its own interfaces and the names of its children.
+/// Reads what one object says of itself: its own interfaces and the names of its children. The service runs as it is, and its
+/// callers cannot mend what it says: a method, signal or property that is wrong is left out, and a note of its interface says
+/// so ([`everywire_model::contract::LEFT_OUT`]). An interface or a child with a name that cannot be sent is passed over, and
+/// of two interfaces of one name the second.
 ///
 /// # Errors
-/// All that is wrong with the text.
+/// The text is not well-formed, or no description of an object.
 pub fn parse_node(text: &str) -> Result<Node, Diagnostics> {
     let mut report = Report::default();
     let node = read_with(text, "introspection data", &mut report, read::node);
@@ -84,8 +87,7 @@ pub fn print_node(interfaces: &[&Interface], children: &[String]) -> String {
     print::node(interfaces, children)
 }
 
-/// Reads; nothing comes back where anything was wrong. A mistake in one member makes the whole text wrong: a
-/// client that calls a service by half of its description would find out later.
+/// Reads; nothing comes back where anything was wrong.
 fn read_with<T>(
     text: &str,
     file_name: &str,

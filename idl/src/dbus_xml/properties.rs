@@ -45,6 +45,8 @@ pub(super) fn read(
         }
     };
     let annotations = Annotations::of(element, reader.report);
+    let get_raises = exceptions::of(reader, element, GET_RAISES)?;
+    let set_raises = if write { exceptions::of(reader, element, SET_RAISES)? } else { Vec::new() };
     let label = identifier(&name);
     // A method of the same name keeps it.
     let label = if labels.has(&label) { format!("get_{label}") } else { label };
@@ -53,7 +55,7 @@ pub(super) fn read(
     getter.label = Name::from(labels.name(&label));
     getter.doc = Name::from(annotations.doc.clone());
     getter.notes = annotations.kept.into();
-    getter.raises = exceptions::of(reader, element, GET_RAISES)?.into();
+    getter.raises = get_raises.into();
     let at = operations.len();
     operations.push(getter);
     if write {
@@ -62,7 +64,7 @@ pub(super) fn read(
         let mut setter = Operation::new(format!("_set_{name}"), vec![parameter], Shape::Void);
         setter.label = Name::from(labels.name(&format!("set_{}", identifier(&name))));
         setter.doc = Name::from(annotations.doc);
-        setter.raises = exceptions::of(reader, element, SET_RAISES)?.into();
+        setter.raises = set_raises.into();
         operations.push(setter);
     }
     Some(Attribute {

@@ -1,8 +1,11 @@
 //! Elements to interfaces.
 //!
-//! State: which interfaces were seen, each with its first place, and the bytes of signatures so far. A
-//! contract holds an interface once, however many nodes in the file have it; for the answer of one object, a
-//! second interface of the same name is a mistake.
+//! State: which interfaces were seen, the bytes of signatures so far, and how many
+//! members were left out. A contract holds an interface once, however many nodes have it.
+//!
+//! A mistake in a file is a mistake. What an object tells (`told`) is another matter: the service runs as it is,
+//! and whoever calls it cannot mend its text. There a member that is wrong is left out, and a note of its
+//! interface names it; an interface or a child whose name nobody could send is passed over; so is an annotation.
 //!
 //! Labels are what people and stubs call a member; the wire name stays as it is. Methods may be overloaded in
 //! the XML, and properties may have the name of a method, so labels are made unique here.
@@ -11,17 +14,19 @@ use super::annotations::{Annotations, RAISES, of_signal};
 use super::exceptions::{self, Exceptions};
 use super::names::{self, identifier};
 use super::{Node, properties};
+use crate::diagnostics::MOST;
 use crate::empty::empty;
 use crate::report::{Problem, Report, Span};
 use crate::signature;
 use crate::unique::Unique;
 use crate::xml::{Attribute, Element, shown};
+use everywire_model::contract::LEFT_OUT;
 use everywire_model::shape::{Field, Name};
 use everywire_model::{
     Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
 };
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// Bytes of all signatures of a file. A signature of 255 bytes makes up to 255 shapes of some hundred bytes
 /// each, so the file's own size would not bound the memory well.
@@ -29,40 +34,52 @@ const SIGNATURES: usize = 256 << 10;
 
 /// The interfaces of a node and of all nodes in it. A file may also be one interface without a node, as Qt's compiler takes it.
 pub(super) fn all(root: &Element<'_>, report: &mut Report) -> Contract {
-    let mut reader = Reader::new(root, report);
+    let mut reader = Reader::new(root, report, false);
     let mut contract = Contract::default();
     if root.name == "interface" {
-        reader.add_interface(root, false, &mut contract);
+        reader.add_interface(root, &mut contract);
     } else if reader.is_node(root) {
-        reader.node(root, &mut contract, true, &mut Vec::new());
+        reader.node(root, &mut contract, &mut Vec::new());
     }
     contract
 }
 
 /// What one object says of itself.
 pub(super) fn node(root: &Element<'_>, report: &mut Report) -> Node {
-    let mut reader = Reader::new(root, report);
+    let mut reader = Reader::new(root, report, true);
     let mut node = Node::default();
     if reader.is_node(root) {
-        node.name = root.attribute("name").map_or_else(String::new, |name| name.value.to_string());
-        reader.node(root, &mut node.contract, false, &mut node.children);
+        let name = root.attribute("name").filter(|name| is_place(name));
+        node.name = name.map_or_else(String::new, |name| name.value.to_string());
+        reader.node(root, &mut node.contract, &mut node.children);
     }
     node
 }
 
 pub(super) struct Reader<'r> {
     pub(super) report: &'r mut Report,
-    /// Where each interface was found first, by its dotted name.
-    seen: HashMap<String, Span>,
+    /// The dotted names of the interfaces so far.
+    seen: HashSet<String>,
     pub(super) exceptions: Exceptions,
     /// Bytes of signatures so far.
     signatures: usize,
+    /// Whether one object tells this of itself.
+    told: bool,
+    /// Members that were left out so far.
+    left_out: usize,
 }
 
 impl<'r> Reader<'r> {
-    fn new(root: &Element<'_>, report: &'r mut Report) -> Self {
-        Self { report, seen: HashMap::new(), exceptions: Exceptions::beside(root), signatures: 0 }
+    fn new(root: &Element<'_>, report: &'r mut Report, told: bool) -> Self {
+        let exceptions = Exceptions::beside(root);
+        Self { report, seen: HashSet::new(), exceptions, signatures: 0, told, left_out: 0 }
     }
+}
+
+/// Whether this can be the path of an object, or its name below another one.
+fn is_place(name: &Attribute<'_>) -> bool {
+    let name = name.value.as_bytes();
+    names::is_path(name) || names::is_relative(name)
 }
 
 impl Reader<'_> {
@@ -75,24 +92,22 @@ impl Reader<'_> {
         is
     }
 
-    /// Recursion is bounded by the depth of the tree. With `deep`, nodes inside are read as well; without,
-    /// their names become `children`.
-    fn node(&mut self, node: &Element<'_>, contract: &mut Contract, deep: bool, children: &mut Vec<String>) {
-        if let Some(name) = node.attribute("name")
-            && !names::is_path(name.value.as_bytes())
-            && !names::is_relative(name.value.as_bytes())
-        {
+    /// Recursion is bounded by the depth of the tree. Of a file, nodes inside are read as well; an object that tells
+    /// itself names its `children`.
+    fn node(&mut self, node: &Element<'_>, contract: &mut Contract, children: &mut Vec<String>) {
+        if let Some(name) = node.attribute("name").filter(|name| !self.told && !is_place(name)) {
             let problem = Problem::new(name.span, "this is no path of an object");
             self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
         }
         for child in node.elements() {
             match child.name {
-                "interface" => self.add_interface(child, !deep, contract),
-                "node" if deep => self.node(child, contract, true, children),
+                "interface" => self.add_interface(child, contract),
+                "node" if !self.told => self.node(child, contract, children),
+                // The specification wants relative names; whole paths are seen as well. Services have also children with
+                // names that no path can have, which nobody could ask for.
                 "node" => {
-                    if let Some(name) = self.child(child) {
-                        children.push(name);
-                    }
+                    let name = child.attribute("name").filter(|name| is_place(name));
+                    children.extend(name.map(|name| name.value.to_string()));
                 }
                 _ => {}
             }
@@ -100,28 +115,47 @@ impl Reader<'_> {
     }
 
     /// One interface, after the exceptions that it is the first to name.
-    fn add_interface(&mut self, element: &Element<'_>, strict: bool, contract: &mut Contract) {
-        if let Some(interface) = self.interface(element, strict) {
+    fn add_interface(&mut self, element: &Element<'_>, contract: &mut Contract) {
+        let mark = self.report.mark();
+        if let Some(interface) = self.interface(element) {
             contract.definitions.extend(self.exceptions.take_new().map(Definition::Exception));
             contract.definitions.push(Definition::Interface(Hold::new(interface)));
         }
-    }
-
-    /// The name of a node below this one; None after a mistake.
-    fn child(&mut self, node: &Element<'_>) -> Option<String> {
-        let name = self.needed(node, "name")?;
-        // The specification wants relative names; whole paths are seen as well.
-        if !names::is_relative(name.value.as_bytes()) && !names::is_path(name.value.as_bytes()) {
-            let problem = Problem::new(name.span, "this is no name of a child");
-            self.report.add(problem.expected(["elements of letters, digits and `_`, joined by `/`"]));
-            return None;
+        if self.told {
+            self.report.forget(mark);
         }
-        Some(name.value.to_string())
     }
 
-    /// One interface; None after a mistake, and for an interface that was seen, which is a mistake only with
-    /// `strict`.
-    fn interface(&mut self, element: &Element<'_>, strict: bool) -> Option<Interface> {
+    /// A member of an interface: what `read` makes of its element. Where an object tells it, a mistake leaves it out, or if it
+    /// can be read all the same, is forgotten.
+    fn part<T>(
+        &mut self,
+        element: &Element<'_>,
+        notes: &mut Vec<(Name, Name)>,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let mark = self.report.mark();
+        let part = read(self);
+        if self.told {
+            if part.is_none() {
+                let why = self.report.since(mark).unwrap_or("it cannot be read");
+                // A peer's text may have very many.
+                let what = match (self.left_out, element.attribute("name")) {
+                    (..MOST, Some(name)) => Some(format!("{}: {why}", shown(&name.value))),
+                    (..MOST, None) => Some(format!("a {}: {why}", element.name)),
+                    (MOST, _) => Some("more members that are wrong".to_owned()),
+                    _ => None,
+                };
+                notes.extend(what.map(|what| (Name::Borrowed(LEFT_OUT), Name::from(what))));
+                self.left_out += 1;
+            }
+            self.report.forget(mark);
+        }
+        part
+    }
+
+    /// One interface; None after a mistake, and for one that was seen.
+    fn interface(&mut self, element: &Element<'_>) -> Option<Interface> {
         let name = self.needed(element, "name")?;
         if !names::is_interface(name.value.as_bytes()) {
             let message = format!("{} is no name of an interface", shown(&name.value));
@@ -129,14 +163,9 @@ impl Reader<'_> {
             return None;
         }
         let id = name.value.to_string();
-        if let Some(first) = self.seen.get(&id) {
-            if strict {
-                let problem = Problem::new(name.span, format!("`{id}` is defined twice"));
-                self.report.add(problem.note(*first, "the first definition"));
-            }
+        if !self.seen.insert(id.clone()) {
             return None;
         }
-        self.seen.insert(id.clone(), name.span);
         let annotations = Annotations::of(element, self.report);
         let mut labels = Unique::default();
         // Signals have labels of their own: a method and a signal of one name do not meet in a stub.
@@ -144,8 +173,16 @@ impl Reader<'_> {
         let (mut operations, mut signals, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for child in element.elements() {
             match child.name {
-                "method" => operations.extend(self.method(child, &mut labels)),
-                "signal" => signals.extend(self.signal(child, &mut labels_of_signals, &mut notes)),
+                "method" => operations
+                    .extend(self.part(child, &mut notes, |reader| reader.method(child, &mut labels))),
+                "signal" => {
+                    let signal =
+                        self.part(child, &mut notes, |reader| reader.signal(child, &mut labels_of_signals));
+                    if let Some((signal, kept)) = signal {
+                        signals.push(signal);
+                        notes.extend(kept);
+                    }
+                }
                 _ => {}
             }
         }
@@ -153,7 +190,9 @@ impl Reader<'_> {
         // After the methods, because numbers of operations are those of methods first.
         for child in element.elements().filter(|child| child.name == "property") {
             let notify = annotations.notify.unwrap_or_default();
-            attributes.extend(properties::read(self, child, notify, &mut operations, &mut labels));
+            attributes.extend(self.part(child, &mut notes, |reader| {
+                properties::read(reader, child, notify, &mut operations, &mut labels)
+            }));
         }
         Some(Interface {
             operations: Cow::Owned(operations),
@@ -187,29 +226,26 @@ impl Reader<'_> {
         if operation.oneway && !operation.raises.is_empty() {
             let problem = Problem::new(element.span, "a method without an answer raises nothing");
             self.report.add(problem);
+            return None;
         }
         operation.notes = annotations.kept.into();
         operation.doc = Name::from(annotations.doc);
         Some(operation)
     }
 
-    /// A signal; its arguments are its fields. `notes` are those of the interface.
-    fn signal(
-        &mut self,
-        element: &Element<'_>,
-        labels: &mut Unique,
-        notes: &mut Vec<(Name, Name)>,
-    ) -> Option<Signal> {
+    /// A signal; its arguments are its fields. With it come the notes that the interface keeps for it.
+    #[allow(clippy::type_complexity)]
+    fn signal(&mut self, element: &Element<'_>, labels: &mut Unique) -> Option<(Signal, Vec<(Name, Name)>)> {
         let name = self.member(element)?;
         let arguments = self.arguments(element, Direction::Out)?;
         let fields = arguments.into_iter().map(|argument| argument.field).collect();
         let annotations = Annotations::of(element, self.report);
         let label = labels.name(&name);
-        notes.extend(annotations.kept.into_iter().map(|note| of_signal(&label, note)));
+        let kept = annotations.kept.into_iter().map(|note| of_signal(&label, note)).collect();
         let mut signal = Signal::new(name, fields);
         signal.label = Name::from(label);
         signal.doc = Name::from(annotations.doc);
-        Some(signal)
+        Some((signal, kept))
     }
 
     /// The arguments of a method or signal; `usual` is the direction where none is written. None after a
