@@ -85,7 +85,7 @@ pub(crate) fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
         let node = node();
         let found =
             if opcda::is_meant(address) { opcda::list(&node, address).ok() } else { node.list(address).ok() };
-        found.unwrap_or_default().into_iter().map(|one| one.address).collect()
+        found.unwrap_or_default().found.into_iter().map(|one| one.address).collect()
     };
     let found = cached(&format!("list {asked}"), ask);
     found

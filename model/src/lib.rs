@@ -102,5 +102,7 @@ pub use typecode::TypeCode;
 pub use value::Value;
 pub use variant::{Scalar, Variant};
 pub use visit::{Encode, Sink, Source, Visit};
-pub use wire::{Capabilities, Discovery, Explained, Listing, News, Part, Place, Presence, Sniff, Wire};
+pub use wire::{
+    Capabilities, Discovery, Explained, Listing, News, Part, Place, Presence, Present, Sniff, Wire,
+};
 pub use wire_state::{Objects, WireState};

@@ -156,7 +156,7 @@ pub trait Wire: Send + Sync {
     }
 
     /// Who is there to be called, at an address of this wire.
-    fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Present, Failure> {
         Err(self.without("nobody keeps a list of servers"))
     }
 
@@ -279,6 +279,30 @@ pub struct Presence {
     pub address: String,
     /// What is known: (what, value), such as `("pid", "17")`; the same ones in the same order for each.
     pub details: Vec<(&'static str, String)>,
+}
+
+/// Those who can be called, as far as they were found: a list of them.
+#[derive(Debug, Clone, Default)]
+pub struct Present {
+    /// They themselves.
+    pub found: Vec<Presence>,
+    /// What was not looked at or did not answer, and how to ask for it, a sentence each; empty if the list is whole.
+    pub left_out: Vec<String>,
+}
+
+impl From<Vec<Presence>> for Present {
+    /// A whole list.
+    fn from(found: Vec<Presence>) -> Self {
+        Self { found, left_out: Vec::new() }
+    }
+}
+
+impl std::ops::Deref for Present {
+    type Target = [Presence];
+
+    fn deref(&self) -> &[Presence] {
+        &self.found
+    }
 }
 
 /// What every server of a protocol answers, whoever says it and whatever it serves.

@@ -25,7 +25,7 @@ use crate::shared::{Shared, in_process};
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Presence, Profile, Ref, Reference,
+    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Present, Profile, Ref, Reference,
     Resolver, Servant, Signaller, Wire,
 };
 use std::sync::{Arc, Weak};
@@ -300,8 +300,8 @@ impl Node {
         Arc::clone(&self.guard.shared) as Arc<dyn Emitter>
     }
 
-    /// Who is there to be called, at an address of any wire.
-    pub fn list(&self, text: &str) -> Result<Vec<Presence>, Failure> {
+    /// Who is there to be called, at an address of any wire, and what was left out.
+    pub fn list(&self, text: &str) -> Result<Present, Failure> {
         self.guard.shared.wire_of(text)?.list(text, &*self.guard.shared)
     }
 

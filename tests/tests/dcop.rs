@@ -244,7 +244,7 @@ fn names_are_made_unique_only_where_that_is_wanted() {
     third.listen(&server.at("twin?unique=no")).expect("another name will do");
     let client = Node::new();
     let names: Vec<_> =
-        client.list(&server.at("")).expect("a list").into_iter().map(|one| one.name).collect();
+        client.list(&server.at("")).expect("a list").found.into_iter().map(|one| one.name).collect();
     assert!(names.contains(&"twin".to_owned()) && names.contains(&"twin-2".to_owned()), "{names:?}");
     assert_eq!(kitchen(&server, &client, "twin-2").divide(8, 2).expect("divide"), 4);
 }

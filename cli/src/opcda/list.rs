@@ -6,11 +6,11 @@
 use super::{address, connect};
 use crate::trouble::{Done, Trouble};
 use everywire::Node;
-use everywire::model::Presence;
+use everywire::model::{Presence, Present};
 use everywire_opc::remote::{DataAccess, servers};
 
 /// The servers that a machine has, and how they are; the items of a server, where the address names one.
-pub(crate) fn list(node: &Node, text: &str) -> Done<Vec<Presence>> {
+pub(crate) fn list(node: &Node, text: &str) -> Done<Present> {
     let place = address(text)?;
     let failed = |failure| Trouble::failure(format!("cannot list `{place}`"), &failure);
     if place.server().is_some() {
@@ -19,7 +19,7 @@ pub(crate) fn list(node: &Node, text: &str) -> Done<Vec<Presence>> {
             let address = place.with_item(&name).to_string();
             Presence { name, address, details: Vec::new() }
         };
-        return Ok(items.into_iter().map(presence).collect());
+        return Ok(items.into_iter().map(presence).collect::<Vec<_>>().into());
     }
     let found = servers(node, &place).map_err(failed)?;
     let presence = |one: everywire_opc::remote::Registered| {
@@ -48,5 +48,5 @@ pub(crate) fn list(node: &Node, text: &str) -> Done<Vec<Presence>> {
             name: one.prog_id,
         }
     };
-    Ok(found.into_iter().map(presence).collect())
+    Ok(found.into_iter().map(presence).collect::<Vec<_>>().into())
 }

@@ -1,6 +1,6 @@
 //! `everywire list`: who is there to be called.
 
-use crate::output::{Envelope, Style, line, tinted, visible};
+use crate::output::{Envelope, Style, line, note, tinted, visible};
 use crate::stranger;
 use crate::trouble::{Done, Trouble};
 use crate::{complete, opcda, target};
@@ -44,9 +44,12 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         })?
     };
     if arguments.json {
-        Envelope::of(found.iter().map(as_json).collect()).print();
+        let value = found.iter().map(as_json).collect();
+        Envelope { notes: found.left_out, ..Envelope::of(value) }.print();
     } else {
         print(&found, style);
+        // Standard output has the list alone.
+        found.left_out.iter().for_each(|what| note(&format!("note: {}", visible(what))));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::pantry;
 use crate::common::complaints::Complaints;
 use crate::common::foreign::PATIENCE;
 pub use crate::common::foreign::until;
-use everywire::model::wire::{Capabilities, Discovery, Listing, Presence, Sniff};
+use everywire::model::wire::{Capabilities, Discovery, Listing, Present, Sniff};
 use everywire::model::{
     Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
     WireState,
@@ -100,7 +100,7 @@ impl Wire for Observed {
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         DCOM.discover(object)
     }
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         DCOM.list(text, resolver)
     }
     fn protection(&self, profile: &Profile) -> String {

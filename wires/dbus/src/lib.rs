@@ -57,7 +57,7 @@ use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
     Body, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
-    Presence, Profile, Reference, Resolver, Session, Wire, WireState,
+    Present, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
 use std::sync::Arc;
@@ -184,7 +184,7 @@ impl Wire for Dbus {
         standard::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         standard::list(text, resolver)
     }
 

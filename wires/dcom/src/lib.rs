@@ -63,7 +63,7 @@ pub use violations::Violation;
 
 use bytes::Bytes;
 use everywire_idl::midl;
-use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
+use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
 use everywire_model::{
     Body, Codec, Config, Failure, Incoming, Interface, InterfaceKind, Object, Objects, Place, Profile,
     Reference, Resolver, Session, Wire, WireState,
@@ -292,7 +292,7 @@ impl Wire for Dcom {
         discover::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         list::list(text, resolver)
     }
 

@@ -19,7 +19,7 @@ use crate::standard::mapper::{Handle, LOOKUP, MAPPER, Octets};
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::stub::Get;
 use crate::tower::Tower;
-use everywire_model::wire::Presence;
+use everywire_model::wire::{Presence, Present};
 use everywire_model::{
     Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Reference, Resolver, Sink,
 };
@@ -38,10 +38,10 @@ const PAGES: usize = 200;
 ///
 /// # Errors
 /// The address cannot be understood; nobody is there.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let reference = address::parse(text)?;
     let node = Node::of(&reference, resolver)?;
-    let mut nobody = false;
+    let (mut nobody, mut left_out) = (false, Vec::new());
     let (mut all, authentication) = match node.alive() {
         Ok((version, bindings)) => {
             let authentication = services(&bindings.security);
@@ -62,14 +62,21 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
         }
     };
     match node.entries() {
-        Ok(entries) => {
+        Ok((entries, is_whole)) => {
+            left_out.extend((!is_whole).then(more));
             all.extend(entries.into_iter().map(|entry| node.entry_presence(entry, &authentication)));
         }
         // It has no resolver, and told only now that it does not let us in.
         Err(failure) if nobody && failure.kind() == Kind::Refused => return Err(failure),
         Err(failure) => all.push(node.absent("endpoint mapper", &failure)),
     }
-    Ok(all)
+    Ok(Present { found: all, left_out })
+}
+
+/// That the endpoint mapper has more.
+fn more() -> String {
+    let most = PAGES.saturating_mul(PAGE as usize);
+    format!("further interfaces of the endpoint mapper are left out: no more than {most} are asked for")
 }
 
 /// The node that is asked.
@@ -123,8 +130,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// All entries of the endpoint mapper, page by page.
-    fn entries(&self) -> Result<Vec<Known>, Failure> {
+    /// The entries of the endpoint mapper, page by page, and whether these are all.
+    fn entries(&self) -> Result<(Vec<Known>, bool), Failure> {
         let object = self.object(&MAPPER)?;
         let (mut all, mut handle) = (Vec::new(), Handle::default());
         for _ in 0..PAGES {
@@ -137,11 +144,11 @@ impl<'a> Node<'a> {
                 annotation: String::from_utf8_lossy(&annotation).trim_end_matches('\0').to_owned(),
             }));
             if ended {
-                return Ok(all);
+                return Ok((all, true));
             }
             handle = next;
         }
-        Ok(all)
+        Ok((all, false))
     }
 
     /// The entry that stands for the node itself: the version of COM it speaks, and the string bindings of

@@ -58,7 +58,7 @@ pub use values::{DATA_STREAM, DataStream};
 
 use everywire_model::wire::{Called, Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Presence, Profile,
+    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Present, Profile,
     Program, Purpose, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DcopSession;
@@ -166,7 +166,7 @@ impl Wire for Dcop {
         discover::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         list::list(text, resolver)
     }
 

@@ -3,13 +3,13 @@
 use crate::address::{self, SERVER};
 use crate::discover::{server_functions, strings};
 use crate::standard::CLIENT;
-use everywire_model::{Failure, Initiator, Kind, Presence, Reference, Resolver, reference::escape};
+use everywire_model::{Failure, Initiator, Kind, Presence, Present, Reference, Resolver, reference::escape};
 
 /// What is at an address: `dcop:` applications, `dcop:APP` objects, `dcop:APP/OBJECT` functions.
 ///
 /// # Errors
 /// The address cannot be understood, or whoever is asked does not answer.
-pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let reference = address::parse(text)?;
     let Some(profile) = reference.profiles.first() else {
         return Err(Failure::new(Kind::BadReference, Initiator::User, "the reference is empty"));
@@ -30,7 +30,8 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
         return Ok(names
             .iter()
             .map(|name| present(name, address::print(&at(name.as_bytes(), b"")), Vec::new()))
-            .collect());
+            .collect::<Vec<_>>()
+            .into());
     }
     if profile.key.is_empty() && app != SERVER {
         let mut all = Vec::new();
@@ -44,9 +45,13 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
             let mark = if std::mem::take(&mut default) { "default" } else { "" };
             all.push(present(&id, address::print(&at(app, id.as_bytes())), vec![("kind", mark.to_owned())]));
         }
-        return Ok(all);
+        return Ok(all.into());
     }
     let functions = if app == SERVER { server_functions() } else { ask(app, &profile.key, "functions()")? };
     let whole = format!("dcop:{}/{}", escape(app), escape(&profile.key));
-    Ok(functions.iter().map(|function| present(function, whole.clone(), Vec::new())).collect())
+    Ok(functions
+        .iter()
+        .map(|function| present(function, whole.clone(), Vec::new()))
+        .collect::<Vec<_>>()
+        .into())
 }

@@ -54,7 +54,7 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
+use everywire_model::wire::{Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
 use everywire_model::{
     Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Reference, Resolver,
     Session, Wire, WireState,
@@ -188,7 +188,7 @@ impl Wire for Giop {
         naming::look_up(text, resolver)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         naming::list(text, resolver)
     }
 

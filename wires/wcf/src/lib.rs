@@ -37,7 +37,7 @@ pub use values::{Form, Layout, QName, Reading, XML};
 pub use violations::Violation;
 
 use everywire_model::shape::Struct;
-use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Presence, Sniff};
+use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
 use everywire_model::{
     Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
     Resolver, Session, Wire, WireState,
@@ -185,7 +185,7 @@ impl Wire for Wcf {
         metadata::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         metadata::list(text, resolver)
     }
 

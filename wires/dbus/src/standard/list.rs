@@ -13,7 +13,8 @@ use super::wait::call_each;
 use crate::address::{self, TAG_BUS, TAG_NAME};
 use crate::names::{is_bus_name, path_of_key};
 use everywire_model::{
-    Bytes, Discovery, Endpoint, Failure, Hold, Object, Operation, Presence, Reference, Resolver, Unmarshal,
+    Bytes, Discovery, Endpoint, Failure, Hold, Kind, Object, Operation, Presence, Present, Reference,
+    Resolver, Unmarshal,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -21,16 +22,23 @@ use std::time::{Duration, Instant};
 /// How long an object may take to describe itself: one that hangs is left out. Walks would otherwise wait for
 /// the usual time limit of a call at each of them.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Levels below the object that a walk begins at. Deeper objects are not listed.
-const LEVELS: usize = 32;
-/// Objects and nodes that a walk visits. Further ones are not listed.
-const NODES: usize = 10_000;
-/// Octets of descriptions that a walk reads: 64 MiB. Further objects are not listed.
-const OCTETS: usize = 64 << 20;
 /// Descriptions that are held at a time before they are read.
 const TOGETHER: usize = 16;
-/// How long a walk takes. Objects that were not come to are not listed.
-const TIME: Duration = Duration::from_secs(60);
+
+/// How far a walk goes. What is further is not listed, but it is told that there is more.
+struct Bounds {
+    /// Levels below the object that it begins at.
+    levels: usize,
+    /// Objects and nodes.
+    nodes: usize,
+    /// Octets of descriptions.
+    octets: usize,
+    /// How long all of it takes.
+    time: Duration,
+}
+
+/// Those of every walk but in tests.
+const BOUNDS: Bounds = Bounds { levels: 32, nodes: 10_000, octets: 64 << 20, time: Duration::from_secs(60) };
 
 /// Who is on a bus (`dbus:session`, `dbus:system`, `dbus:ADDRESS`), or which objects somebody there has
 /// (`dbus:session/NAME`, `dbus:ADDRESS#NAME`), or a peer (`dbus:ADDRESS#/`, `dbus+unix:///sock`). With a path, only the
@@ -38,17 +46,17 @@ const TIME: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// The address cannot be understood; nobody is there; or those of the first calls.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let mut way = Way { reference: address::parse(text)?, resolver };
     if way.component(TAG_BUS).is_none() && way.key().is_empty() && !text.contains("://") {
         // An address alone is that of a bus here: a peer without one is asked for an object.
         way.reference = address::parse(&format!("{}#{}", text.trim(), driver::NAME))?;
-        return names(&way);
+        return names(&way).map(Present::from);
     }
     if way.component(TAG_BUS).is_some() && way.component(TAG_NAME).is_none() {
-        names(&way)
+        names(&way).map(Present::from)
     } else {
-        objects(&way)
+        objects(&way, &BOUNDS)
     }
 }
 
@@ -170,18 +178,24 @@ fn connection_number(name: &str) -> (bool, u64) {
 
 /// The objects at and below a path: those that have interfaces of their own. Level by level, some objects of one level
 /// at once.
-fn objects(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
+fn objects(way: &Way<'_>, bounds: &Bounds) -> Result<Present, Failure> {
     let start = if way.key().is_empty() { Bytes::from_static(b"/") } else { way.key() };
     let (first,) = describable(way.object(&start)?).call::<_, (String,), Failure>(INTROSPECT, ())?;
-    let (mut left, begun) = (OCTETS.saturating_sub(first.len()), Instant::now());
+    let mut walk = Walk { bounds, read: first.len(), begun: Instant::now(), end: None, silent: None };
     let mut found: BTreeMap<Bytes, Vec<String>> = BTreeMap::new();
     let mut seen = BTreeSet::from([start.clone()]);
     let mut level = vec![(start.clone(), read(&first, &start)?)];
-    for depth in 1..=LEVELS {
+    for depth in 1..=bounds.levels {
         let mut next = Vec::new();
         for (key, discovery) in level {
             for child in &discovery.children {
-                if seen.len() < NODES && seen.insert(child.clone()) {
+                if seen.contains(child) {
+                    continue;
+                }
+                if seen.len() >= bounds.nodes {
+                    walk.ends(child, || format!("{} objects were asked", bounds.nodes));
+                } else {
+                    seen.insert(child.clone());
                     next.push(child.clone());
                 }
             }
@@ -189,51 +203,147 @@ fn objects(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
                 found.insert(key, own_interfaces(&discovery));
             }
         }
-        if next.is_empty() || depth == LEVELS {
+        let Some(deeper) = next.first() else { break };
+        if depth == bounds.levels {
+            walk.ends(deeper, || format!("objects {} levels below are not asked", bounds.levels));
             break;
         }
-        level = describe_all(way, &next, &mut left, begun)?;
+        level = walk.describe_all(way, &next)?;
     }
-    Ok(found
-        .into_iter()
-        .map(|(key, interfaces)| Presence {
-            name: path_of_key(&key),
-            address: address::print_friendly(&way.to(&key)),
-            details: vec![("interfaces", interfaces.join(", "))],
-        })
-        .collect())
+    let present = |(key, interfaces): (Bytes, Vec<String>)| Presence {
+        name: path_of_key(&key),
+        address: address::print_friendly(&way.to(&key)),
+        details: vec![("interfaces", interfaces.join(", "))],
+    };
+    Ok(Present { found: found.into_iter().map(present).collect(), left_out: walk.left_out(way) })
 }
 
-/// The descriptions of objects; those that do not tell, or nothing that can be understood, are left out. So are those that
-/// are not come to: `left` are octets that may still be read.
-fn describe_all(
-    way: &Way<'_>,
-    keys: &[Bytes],
-    left: &mut usize,
+/// How far a walk has come, and what it left out.
+struct Walk<'b> {
+    bounds: &'b Bounds,
+    /// Octets of descriptions that were read.
+    read: usize,
     begun: Instant,
-) -> Result<Vec<(Bytes, Discovery)>, Failure> {
-    let mut described = Vec::new();
-    for keys in keys.chunks(TOGETHER) {
-        if *left == 0 || begun.elapsed() >= TIME {
-            break;
-        }
-        let calls = keys.iter().map(|key| {
-            let object = describable(way.object(key)?).with_deadline(Some(PATIENCE));
-            Ok((object, ()))
-        });
-        let calls: Vec<(Object, ())> = calls.collect::<Result<_, Failure>>()?;
-        for (key, told) in keys.iter().zip(call_each::<(), (String,)>(&calls, INTROSPECT)) {
-            let Ok((told,)) = told else { continue };
-            *left = left.saturating_sub(told.len());
-            described.extend(read(&told, key).ok().map(|discovery| (key.clone(), discovery)));
-        }
+    /// The first bound that was met, and the first object that was not asked because of it.
+    end: Option<(String, Bytes)>,
+    /// How many objects did not describe themselves, the first of them, and what was the matter with it.
+    silent: Option<(usize, Bytes, String)>,
+}
+
+impl Walk<'_> {
+    /// Notes that this object, and perhaps others, are not asked.
+    fn ends(&mut self, key: &Bytes, bound: impl FnOnce() -> String) {
+        self.end.get_or_insert_with(|| (bound(), key.clone()));
     }
-    Ok(described)
+
+    /// Whether this object may be asked, or the walk has come to a bound.
+    fn goes_on(&mut self, key: &Bytes) -> bool {
+        let Bounds { octets, time, .. } = *self.bounds;
+        if self.read >= octets {
+            self.ends(key, || format!("{octets} octets of descriptions were read"));
+        } else if self.begun.elapsed() >= time {
+            self.ends(key, || format!("{} s were over", time.as_secs()));
+        } else {
+            return true;
+        }
+        false
+    }
+
+    /// The descriptions of objects; those that do not tell, or nothing that can be understood, are left out. So are those that
+    /// are not come to.
+    fn describe_all(&mut self, way: &Way<'_>, keys: &[Bytes]) -> Result<Vec<(Bytes, Discovery)>, Failure> {
+        let mut described = Vec::new();
+        for keys in keys.chunks(TOGETHER) {
+            if !keys.first().is_some_and(|key| self.goes_on(key)) {
+                break;
+            }
+            let calls = keys.iter().map(|key| {
+                let object = describable(way.object(key)?).with_deadline(Some(PATIENCE));
+                Ok((object, ()))
+            });
+            let calls: Vec<(Object, ())> = calls.collect::<Result<_, Failure>>()?;
+            for (key, told) in keys.iter().zip(call_each::<(), (String,)>(&calls, INTROSPECT)) {
+                let understood = told.and_then(|(told,)| {
+                    self.read = self.read.saturating_add(told.len());
+                    read(&told, key)
+                });
+                match understood {
+                    Ok(discovery) => described.push((key.clone(), discovery)),
+                    // It left meanwhile.
+                    Err(failure) if failure.kind() == Kind::NoObject => {}
+                    Err(failure) => {
+                        let first = || (0, key.clone(), failure.to_string());
+                        self.silent.get_or_insert_with(first).0 += 1;
+                    }
+                }
+            }
+        }
+        Ok(described)
+    }
+
+    /// What the list has not, in words for people.
+    fn left_out(self, way: &Way<'_>) -> Vec<String> {
+        let end = self.end.map(|(bound, key)| {
+            let (path, address) = (path_of_key(&key), address::print_friendly(&way.to(&key)));
+            format!(
+                "the list is not whole, since {bound}: `{path}` is the first of the objects that were not asked; \
+                 `everywire list {address}` lists what is there"
+            )
+        });
+        let silent = self.silent.map(|(count, key, why)| {
+            format!(
+                "objects that do not describe themselves: {count}, the first is `{}`: {why}",
+                path_of_key(&key)
+            )
+        });
+        end.into_iter().chain(silent).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::standard::tests::calling::{Endless, There};
+    use std::sync::Arc;
+
+    /// What a walk within these bounds leaves out, of objects that say each that there is another one.
+    fn left_out(bounds: &Bounds, descriptions: [&str; 2]) -> Vec<String> {
+        let endless = Endless::new(descriptions.map(str::to_owned));
+        let there = There::new(vec![Arc::new(endless)]);
+        let way = Way { reference: address::parse("dbus:unix:path=/run/b#a.b").unwrap(), resolver: &there };
+        objects(&way, bounds).unwrap().left_out
+    }
+
+    #[test]
+    fn a_walk_that_meets_a_bound_says_so() {
+        let node = "<node><interface name='a.b'/><node name='x'/></node>";
+        let told = |bounds: &Bounds| left_out(bounds, [node, node]);
+        let once = |what: &str, path: &str| {
+            [format!(
+                "the list is not whole, since {what}: `{path}` is the first of the objects that were not asked; \
+                 `everywire list dbus:unix:path=/run/b#a.b{path}` lists what is there"
+            )]
+        };
+        assert_eq!(told(&Bounds { time: Duration::ZERO, ..BOUNDS }), once("0 s were over", "/x"));
+        assert_eq!(told(&Bounds { nodes: 2, ..BOUNDS }), once("2 objects were asked", "/x/x"));
+        assert_eq!(told(&Bounds { octets: 9, ..BOUNDS }), once("9 octets of descriptions were read", "/x"));
+        assert_eq!(
+            told(&Bounds { levels: 3, ..BOUNDS }),
+            once("objects 3 levels below are not asked", "/x/x/x")
+        );
+        let whole = left_out(&BOUNDS, [node, "<node/>"]);
+        assert_eq!(whole, [""; 0]);
+    }
+
+    #[test]
+    fn an_object_that_does_not_describe_itself_is_told() {
+        let told = left_out(&BOUNDS, ["<node><node name='x'/></node>", "<nod"]);
+        let [only] = told.as_slice() else { panic!("{told:?}") };
+        assert!(
+            only.starts_with("objects that do not describe themselves: 1, the first is `/x/x/x/x/x`: "),
+            "{only}"
+        );
+    }
 
     #[test]
     fn connections_come_last_and_in_order() {

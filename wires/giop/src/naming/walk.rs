@@ -5,7 +5,7 @@
 //!
 //! What a context says bounds nothing here: names (`NAMES`), their octets (`OCTETS`), nesting (`DEPTH`), answers
 //! (`ANSWERS`) and time (`TIME`) do, and a context that was walked is not walked again, so that circles of contexts end. When a
-//! bound is met, what was found so far is the result.
+//! bound is met, what was found so far is the result, which says that it is not whole.
 
 use super::{KEY, names};
 use crate::address;
@@ -16,7 +16,7 @@ use crate::contracts::{IS_A, cos_naming};
 use bytes::Bytes;
 use everywire_model::reference::unescape;
 use everywire_model::{
-    Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Reference, Resolver, Stub,
+    Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Present, Reference, Resolver, Stub,
 };
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ const TIME: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// There is no such object, or it is no context of names.
-pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let reference = match look_up(text, resolver) {
         Some(found) => found?,
         None => address::parse(text)?,
@@ -51,6 +51,9 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
         resolver,
         seen: HashSet::new(),
         found: Vec::new(),
+        left_out: Vec::new(),
+        has_ended: false,
+        silent: None,
         answers: 0,
         octets: 0,
         until: Instant::now().checked_add(TIME),
@@ -64,7 +67,10 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>,
         Err(failure) => return Err(failure),
     }
     walk.context(&object, &mut Vec::new())?;
-    Ok(walk.found)
+    if let Some((count, first)) = walk.silent {
+        walk.left_out.push(format!("contexts that do not tell their names: {count}, the first is {first}"));
+    }
+    Ok(Present { found: walk.found, left_out: walk.left_out })
 }
 
 /// The failure for an object that is something else.
@@ -155,6 +161,12 @@ struct Walk<'r> {
     /// Contexts that were walked: where, and under which key.
     seen: HashSet<(Vec<Endpoint>, Bytes)>,
     found: Vec<Presence>,
+    /// What was not come to, and why.
+    left_out: Vec<String>,
+    /// Whether a bound was met.
+    has_ended: bool,
+    /// How many contexts did not tell their names, and what was the matter with the first one.
+    silent: Option<(usize, String)>,
     /// Answers that were waited for so far.
     answers: usize,
     /// Octets of names that came, and of what is told.
@@ -166,10 +178,28 @@ impl Walk<'_> {
     /// Counts one more question; whether it may be asked.
     fn goes_on(&mut self) -> bool {
         self.answers += 1;
-        self.answers < ANSWERS
-            && self.found.len() < NAMES
-            && self.octets < OCTETS
-            && self.until.is_none_or(|until| Instant::now() < until)
+        let bound = if self.answers >= ANSWERS {
+            format!("{ANSWERS} answers were read")
+        } else if self.found.len() >= NAMES {
+            format!("{NAMES} names were found")
+        } else if self.octets >= OCTETS {
+            format!("{} MiB of names were read", OCTETS >> 20)
+        } else if self.until.is_some_and(|until| Instant::now() >= until) {
+            format!("{} s were over", TIME.as_secs())
+        } else {
+            return true;
+        };
+        self.ends(&bound);
+        false
+    }
+
+    /// Notes that the list is not whole; the first bound that was met is told.
+    fn ends(&mut self, bound: &str) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.left_out.push(format!(
+                "the list is not whole, since {bound}: list a context of it by its own address for the rest"
+            ));
+        }
     }
 
     /// The names of a context, and of those in it. `path` is the name that leads here, and is the same again
@@ -180,7 +210,14 @@ impl Walk<'_> {
     fn context(&mut self, object: &Object, path: &mut Vec<NameComponent>) -> Result<(), Failure> {
         let place = object.reference().profiles.first();
         let place = place.map(|profile| (profile.endpoints.clone(), profile.key.clone())).unwrap_or_default();
-        if !self.seen.insert(place) || path.len() > DEPTH || !self.goes_on() {
+        if !self.seen.insert(place) {
+            return Ok(());
+        }
+        if path.len() > DEPTH {
+            self.ends(&format!("contexts within {DEPTH} others are not walked"));
+            return Ok(());
+        }
+        if !self.goes_on() {
             return Ok(());
         }
         let context =
@@ -193,7 +230,15 @@ impl Walk<'_> {
             let rest =
                 Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
             // The other half is for telling them.
-            while self.goes_on() && all.len() < NAMES && self.octets < OCTETS / 2 {
+            while self.goes_on() {
+                if all.len() >= NAMES {
+                    self.ends(&format!("no more than {NAMES} names of a context are asked for"));
+                    break;
+                }
+                if self.octets >= OCTETS / 2 {
+                    self.ends(&format!("{} MiB of names were read", OCTETS >> 21));
+                    break;
+                }
                 let (more, page) = rest.next_n(PAGE)?;
                 let ended = !more || page.is_empty();
                 self.weigh(&page);
@@ -215,7 +260,10 @@ impl Walk<'_> {
             let inner = self.tell(path, &bound, binding.binding_type);
             if let Some(inner) = inner {
                 // One that does not answer hides no other.
-                let _ = self.context(&inner, path);
+                if let Err(failure) = self.context(&inner, path) {
+                    let first = || (0, format!("`{}`: {failure}", names::print(path)));
+                    self.silent.get_or_insert_with(first).0 += 1;
+                }
             }
             path.pop();
         }

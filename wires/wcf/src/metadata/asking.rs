@@ -24,7 +24,7 @@ use everywire_model::shape::Name;
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Body, Completed, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome,
-    Presence, Profile, Reference, Resolver, Shape,
+    Presence, Present, Profile, Reference, Resolver, Shape,
 };
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub fn discover(object: &Object) -> Result<Discovery, Failure> {
 ///
 /// # Errors
 /// It does not tell, or not in a way that can be read.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failure> {
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let object = resolver.resolve(&address::parse(text)?)?;
     let (profile, settings) = way(&object)?;
     let contract = ask(&object, &profile, &settings)?;
@@ -78,7 +78,7 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Vec<Presence>, Failur
             });
         }
     }
-    Ok(found)
+    Ok(found.into())
 }
 
 /// The endpoints that the description names for a contract.

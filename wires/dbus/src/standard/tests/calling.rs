@@ -17,13 +17,13 @@ use std::time::Duration;
 
 /// Whoever is there, and whom they were asked for.
 #[derive(Clone)]
-struct There {
+pub(crate) struct There {
     servants: Arc<Vec<Arc<dyn Servant>>>,
     asked: Arc<Mutex<Vec<Reference>>>,
 }
 
 impl There {
-    fn new(servants: Vec<Arc<dyn Servant>>) -> Self {
+    pub(crate) fn new(servants: Vec<Arc<dyn Servant>>) -> Self {
         Self { servants: Arc::new(servants), asked: Arc::default() }
     }
 
@@ -145,7 +145,13 @@ fn the_objects_of_somebody_are_those_with_interfaces_of_their_own() {
 }
 
 /// An object that says it contains others, which say this or, from the sixth on, that; and how often it was asked.
-struct Endless([String; 2], Mutex<usize>);
+pub(crate) struct Endless([String; 2], Mutex<usize>);
+
+impl Endless {
+    pub(crate) fn new(descriptions: [String; 2]) -> Self {
+        Self(descriptions, Mutex::default())
+    }
+}
 
 impl Servant for Endless {
     fn interface(&self) -> &Interface {
@@ -162,7 +168,7 @@ impl Servant for Endless {
 
 /// How many objects are found where all say this.
 fn walk(descriptions: [String; 2]) -> usize {
-    let endless = Arc::new(Endless(descriptions, Mutex::default()));
+    let endless = Arc::new(Endless::new(descriptions));
     let there = There::new(vec![Arc::clone(&endless) as _]);
     let listed = list("dbus:unix:path=/run/nobody#a.b", &there).unwrap().len();
     assert_eq!(listed, *endless.1.lock().unwrap());

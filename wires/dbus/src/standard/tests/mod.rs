@@ -1,6 +1,6 @@
 //! The standard interfaces over objects in memory, asked through the wire's own codec.
 
-mod calling;
+pub(super) mod calling;
 mod changes;
 mod describing;
 mod lamp;
