@@ -40,10 +40,21 @@ impl Builder<'_> {
         if range.contains(&value) {
             return Some(value);
         }
-        self.wrong(
-            expr,
+        let problem = Problem::new(
+            expr.span,
             format!("{value} does not fit the type, which holds {} to {}", range.start(), range.end()),
-        )
+        );
+        // `~0` for a short number is what people write, and has 32 bits in OMG IDL.
+        let masked = *range.start() == 0 && value > *range.end() && has_complement(expr);
+        let help = masked.then(|| {
+            format!(
+                "`~` is computed with {} bits: write `... & {:#x}`",
+                128 - widest(&range).leading_zeros(),
+                range.end()
+            )
+        });
+        self.report.add(problem.maybe_help(help));
+        None
     }
 
     /// `range` is that of the type the whole expression is for: it decides what `~` means.
@@ -62,11 +73,8 @@ impl Builder<'_> {
                 let value = self.whole(operand, range)?;
                 match operator {
                     '-' => value.checked_neg(),
-                    // The complement in as many bits as the type is computed in: 32, or 64 for the long types.
-                    '~' if *range.start() == 0 && *range.end() > i128::from(u32::MAX) => {
-                        Some(i128::from(u64::MAX) - value)
-                    }
-                    '~' if *range.start() == 0 => Some(i128::from(u32::MAX) - value),
+                    // A negative number is one in two's complement.
+                    '~' if *range.start() == 0 && value >= 0 => Some(widest(range) - value),
                     '~' => Some(-1 - value),
                     _ => Some(value),
                 }
@@ -88,7 +96,11 @@ impl Builder<'_> {
                     '|' => Some(a | b),
                     '^' => Some(a ^ b),
                     '&' => Some(a & b),
-                    // A shift to the left multiplies, so that it is checked like a product.
+                    // What is shifted out at the left is lost. A shift by more than there are bits is no such thing: it is
+                    // checked like a product, since compilers make different numbers of it.
+                    '<' if a >= 0 && a <= widest(range) && (1 << bits.min(63)) <= widest(range) => {
+                        Some((a << bits.min(63)) & widest(range))
+                    }
                     '<' => a.checked_mul(1 << bits.min(63)),
                     '>' => Some(a >> bits.min(63)),
                     '+' => a.checked_add(b),
@@ -235,6 +247,21 @@ fn wanted(shape: &Shape) -> &'static str {
         Shape::Text(_) => "a string",
         Shape::Enum(_) => "an enumerator of this type",
         _ => "a constant",
+    }
+}
+
+/// The greatest number of the type that constants of a range are computed in: they have 32 bits, or 64 for the long types (CORBA 3.0,
+/// 3.10.2).
+fn widest(range: &RangeInclusive<i128>) -> i128 {
+    if *range.end() > i128::from(u32::MAX) { u64::MAX.into() } else { u32::MAX.into() }
+}
+
+/// Whether a complement is anywhere in an expression.
+fn has_complement(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Unary(operator, operand) => *operator == '~' || has_complement(operand),
+        ExprKind::Binary(_, left, right) => has_complement(left) || has_complement(right),
+        _ => false,
     }
 }
 
