@@ -9,7 +9,7 @@ use crate::report::{Problem, Report};
 use crate::xml::Element;
 use everywire_model::Notify;
 use everywire_model::shape::Name;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The line of a documentation that says what is deprecated.
 pub(super) const DEPRECATED: &str = "Deprecated.";
@@ -27,6 +27,34 @@ pub(super) const IDEMPOTENT: &str = "everywire.Method.Idempotent";
 
 /// Those of Qt say which class of Qt's stands for a type; without them its compiler refuses even `a{sv}`.
 const QT: [&str; 2] = ["org.qtproject.QtDBus.", "com.trolltech.QtDBus."];
+/// The class of Qt's own that stands for a type which its compiler takes only with an annotation. Structs and other maps have classes of
+/// the user's alone.
+pub(super) fn class_of(signature: &str) -> Option<&'static str> {
+    Some(match signature {
+        "a{sv}" => "QVariantMap",
+        "ab" => "QList<bool>",
+        "an" => "QList<short>",
+        "aq" => "QList<ushort>",
+        "ai" => "QList<int>",
+        "au" => "QList<uint>",
+        "ax" => "QList<qlonglong>",
+        "at" => "QList<qulonglong>",
+        "ad" => "QList<double>",
+        _ => return None,
+    })
+}
+
+/// The annotation that names the class of the value with this end of it: `.In0` and `.Out0` count arguments, a property's has none.
+/// Nothing where one is kept: the ends may be those of both directions, since signals had `In` in old versions of Qt.
+pub(super) fn class_annotation(kept: &HashSet<&str>, ends: &[String]) -> Option<String> {
+    let is_kept = |end: &String| QT.iter().any(|qt| kept.contains(format!("{qt}{TYPE_NAME}{end}").as_str()));
+    let end = ends.first().filter(|_| !ends.iter().any(is_kept))?;
+    Some(format!("{}{TYPE_NAME}{end}", QT[0]))
+}
+
+/// What follows the beginning in the name of the annotation of a class.
+const TYPE_NAME: &str = "QtTypeName";
+
 /// What a note of an operation, or of an interface for its signals, begins with that keeps such an annotation.
 const KEPT: &str = "dbus:";
 

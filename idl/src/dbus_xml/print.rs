@@ -12,7 +12,7 @@
 
 use super::annotations::{
     DEPRECATED, DOCUMENTATION, EMITS, GET_RAISES, IDEMPOTENT, IS_DEPRECATED, NO_REPLY, RAISES, SET_RAISES,
-    emits, kept, kept_of_signals,
+    class_annotation, class_of, emits, kept, kept_of_signals,
 };
 use super::names;
 use crate::signature::{self, SignatureError};
@@ -166,7 +166,14 @@ impl Printer {
         if !operation.oneway {
             self.raises(RAISES, operation)?;
         }
-        self.kept(&kept(&operation.notes));
+        let kept = kept(&operation.notes);
+        self.kept(&kept);
+        let goes_in = operation.parameters.iter().filter(|p| p.direction.goes_in());
+        self.classes(&kept, goes_in.map(|p| &p.field.shape), |number| vec![format!(".In{number}")])?;
+        let comes_out = operation.parameters.iter().filter(|p| p.direction.comes_out());
+        let results = Some(&operation.returns).filter(|shape| !matches!(shape, Shape::Void)).into_iter();
+        let results = results.chain(comes_out.map(|p| &p.field.shape));
+        self.classes(&kept, results, |number| vec![format!(".Out{number}")])?;
         for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
             self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
         }
@@ -188,6 +195,8 @@ impl Printer {
         let body = self.out.len();
         self.notes(3, &signal.doc);
         self.kept(kept);
+        let fields = signal.fields.fields().iter().map(|field| &field.shape);
+        self.classes(kept, fields, |number| vec![format!(".Out{number}"), format!(".In{number}")])?;
         for field in signal.fields.fields() {
             self.argument(&field.shape, &field.name, None)?;
         }
@@ -218,7 +227,9 @@ impl Printer {
         if attribute.notify != Notify::Value {
             self.annotation(3, EMITS, emits(attribute.notify));
         }
-        self.kept(&getter.map_or_else(Vec::new, |getter| kept(&getter.notes)));
+        let kept = getter.map_or_else(Vec::new, |getter| kept(&getter.notes));
+        self.kept(&kept);
+        self.classes(&kept, std::iter::once(&attribute.shape), |_| vec![String::new()])?;
         for (annotation, accessor) in [(GET_RAISES, getter), (SET_RAISES, setter)] {
             accessor.map_or(Ok(()), |accessor| self.raises(annotation, accessor))?;
         }
@@ -254,6 +265,26 @@ impl Printer {
                 Ok(text) => self.annotation(3, annotation, &text),
                 Err(error) if self.strict => return Err(error),
                 Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Qt's classes of those values that its compiler refuses without; other readers pass over them. `ends` says how the annotation of a
+    /// value ends, and how one that is kept may end.
+    fn classes<'s>(
+        &mut self,
+        kept: &[(&str, &str)],
+        shapes: impl Iterator<Item = &'s Shape>,
+        ends: impl Fn(usize) -> Vec<String>,
+    ) -> Result<(), SignatureError> {
+        let kept: HashSet<&str> = kept.iter().map(|(what, _)| *what).collect();
+        for (number, shape) in shapes.enumerate() {
+            let mut kind = String::new();
+            signature::of(shape, &mut kind)?;
+            let Some(class) = class_of(&kind) else { continue };
+            if let Some(annotation) = class_annotation(&kept, &ends(number)) {
+                self.annotation(3, &annotation, class);
             }
         }
         Ok(())

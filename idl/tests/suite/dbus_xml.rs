@@ -83,6 +83,32 @@ fn the_classes_of_qt_are_printed_as_they_were_read() {
     assert_eq!(print_node(&interfaces, &[]).matches("QtTypeName").count(), 5);
 }
 
+/// As `qdbuscpp2xml` prints them: without, `qdbusxml2cpp` refuses lists of numbers and `a{sv}`.
+#[test]
+fn types_that_qts_compiler_refuses_have_the_classes_of_qt() {
+    let text = "<node><interface name='a.B'>\
+        <method name='M'><arg type='s' direction='in'/><arg type='ai' direction='in'/>\
+        <arg type='as' direction='out'/><arg type='a{sv}' direction='out'/></method>\
+        <signal name='S'><arg type='ab'/><arg type='av'/><arg type='ad'/></signal>\
+        <property name='P' type='at' access='readwrite'/><property name='Q' type='a(ii)' access='read'/>\
+        </interface></node>";
+    let contract = parse(text, "plain.xml").unwrap_or_else(|e| panic!("{e}"));
+    let printed = settled(&contract, "plain.xml");
+    let found: Vec<&str> = printed
+        .split("<annotation name=\"org.qtproject.QtDBus.QtTypeName")
+        .skip(1)
+        .map(|rest| rest.split("\"/>").next().unwrap())
+        .collect();
+    let wanted = [
+        ".In1\" value=\"QList&lt;int&gt;",
+        ".Out1\" value=\"QVariantMap",
+        ".Out0\" value=\"QList&lt;bool&gt;",
+        ".Out2\" value=\"QList&lt;double&gt;",
+        "\" value=\"QList&lt;qulonglong&gt;",
+    ];
+    assert_eq!(found, wanted, "{printed}");
+}
+
 /// QtDBus tells a signal once for each list of arguments that it may have.
 #[test]
 fn signals_of_one_name_keep_their_own_classes_of_qt() {
