@@ -44,8 +44,19 @@ pub fn print(contract: &Contract) -> String {
         given: String::new(),
         made: HashMap::new(),
     };
+    // Compilers have these in their own `orb.idl`, and libraries of ORBs have them already: defined once more, what is made of them does
+    // not compile. A contract of the module CORBA alone is such a file itself.
+    let is_other =
+        contract.definitions.iter().filter_map(identity).any(|(name, _)| !name.starts_with("CORBA::"));
+    let of_orb = contract.definitions.iter().filter(|definition| match definition {
+        Definition::Type(shape) => is_other && super::build::is_of_the_orb(shape),
+        _ => false,
+    });
+    printer.defined.extend(of_orb.filter_map(identity).map(|(name, _)| name.to_string()));
+    let leaves_out = !printer.defined.is_empty();
     printer.contract();
-    printer.out
+    let text = printer.out;
+    if leaves_out { format!("#include <orb.idl>\n\n{text}") } else { text }
 }
 
 struct Printer<'a> {

@@ -16,6 +16,7 @@ mod constants;
 mod interfaces;
 mod names;
 mod orb;
+pub(super) use orb::is_of_the_orb;
 mod signals;
 mod types;
 mod unions;

@@ -35,6 +35,22 @@ fn element(name: &str) -> Option<Shape> {
     })
 }
 
+/// Whether every `orb.idl` has this type, with this meaning: one of the sequences, or one of the plain types that are read for it.
+pub(in crate::omg) fn is_of_the_orb(shape: &Shape) -> bool {
+    let Shape::Alias(alias) = shape else { return false };
+    let Some(plain) = alias.name.strip_prefix("CORBA::") else { return false };
+    let text = Shape::Text(Text { kind: TextKind::Narrow, bound: None });
+    let means = match plain {
+        "Identifier" | "RepositoryId" | "ScopedName" => same(&alias.target, &text),
+        "PolicyType" => same(&alias.target, &Shape::U32),
+        _ => element(plain).is_some_and(|wanted| match &alias.target {
+            Shape::Sequence(sequence) => sequence.bound.is_none() && same(&sequence.element, &wanted),
+            _ => false,
+        }),
+    };
+    means && alias.id.strip_prefix("IDL:omg.org/CORBA/").and_then(|id| id.strip_suffix(":1.0")) == Some(plain)
+}
+
 /// Whether two types without names inside are the same.
 fn same(one: &Shape, other: &Shape) -> bool {
     match (one, other) {
