@@ -182,6 +182,8 @@ pub(crate) struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     /// Names of exceptions, not yet looked up.
     pub(crate) raises: Vec<ScopedName>,
+    /// Names of properties of the caller.
+    pub(crate) context: Vec<String>,
     /// Whether `@idempotent` stands before it.
     pub(crate) idempotent: bool,
 }

@@ -32,6 +32,10 @@ use std::path::{Path, PathBuf};
 
 pub use print::print;
 
+/// The note of an operation with a clause `context`: the names of the properties, with commas between them. On the wire it has a list of
+/// properties behind its arguments.
+pub(crate) const CONTEXT: &str = "giop:context";
+
 /// Reads a contract from text; `file_name` is for messages only, and `#include` is refused.
 ///
 /// # Errors

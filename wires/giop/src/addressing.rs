@@ -22,7 +22,7 @@ use crate::session::GiopSession;
 use crate::sink::CdrSink;
 use crate::trials::{Addressing, KeptCall, Unproven};
 use bytes::Bytes;
-use everywire_model::{Call, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
+use everywire_model::{Call, Encode, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
 
 /// Most octets of arguments that are kept on one connection, all requests together: 1 MiB. A request over it
 /// is sent all the same; if the peer then refuses its addressing, it comes back to its caller as not
@@ -42,6 +42,7 @@ impl GiopSession {
         &mut self,
         id: u32,
         call: &Call<'_>,
+        values: &dyn Encode,
         says: Option<Dialect>,
         dialect: Dialect,
     ) -> Visit<()> {
@@ -49,14 +50,14 @@ impl GiopSession {
         let mut buffer = SendBuffer::new();
         // As they stand in the message, where they begin at a multiple of 8. What is over the limit is not kept.
         let mut sink = CdrSink::new(&mut buffer, 0, NATIVE_LITTLE, dialect, limit as u64).over(self.local);
-        call.arguments.encode(&mut sink)?;
+        values.encode(&mut sink)?;
         if buffer.position() > limit {
             return Ok(());
         }
-        let values = Bytes::from(buffer.to_vec());
-        self.trials.octets += values.len();
+        let kept = Bytes::from(buffer.to_vec());
+        self.trials.octets += kept.len();
         let operation = call.method.name().into();
-        self.keep(id, call.profile, Some((operation, says, dialect, values)));
+        self.keep(id, call.profile, Some((operation, says, dialect, kept)));
         Ok(())
     }
 
@@ -89,9 +90,9 @@ impl GiopSession {
         self.addressing = wanted;
         let sent = match &held.call {
             None => self.put_locate(id, &held.profile),
-            Some((operation, says, dialect, values)) => {
+            Some((operation, says, dialect, kept)) => {
                 self.put_request(id, true, &held.profile, operation, *says, *dialect, |session, start| {
-                    session.encoded_body(start, values);
+                    session.encoded_body(start, kept);
                     Ok(())
                 })
             }

@@ -16,7 +16,7 @@
 use crate::cdr::{Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
-use crate::requests::{put_header, shift};
+use crate::requests::{WithContext, has_context, put_header, shift};
 use crate::session::{GiopSession, Serving};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
@@ -62,6 +62,9 @@ impl GiopSession {
         };
         let (id, is_asked) = (self.next_id, call.expects == Expects::Reply);
         let beside = Passing::new(carries, told)?;
+        // A body that passes has its list of properties.
+        let with_context = WithContext(call.arguments);
+        let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
         self.passing_message(dialect.minor, MessageKind::Request, carries.body, |session, start, fill| {
             let addressing = session.addressing;
             let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
@@ -70,7 +73,7 @@ impl GiopSession {
             let contexts = |put: &mut Put<'_>| beside.put(put, fill);
             let principal = &[0; 3][..fill.unwrap_or_default() & 3];
             put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, principal);
-            session.values_or_body(start, dialect, call.arguments, carries.body)
+            session.values_or_body(start, dialect, values, carries.body)
         })?;
         self.take_id(minor);
         // Sets that the peer was not told of hold for this body alone.

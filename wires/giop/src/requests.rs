@@ -28,10 +28,33 @@ use crate::values::Cdr;
 use crate::violations::Wrong;
 use crate::{components, contexts, ior, limits};
 use bytes::Bytes;
+use everywire_model::contract::note;
 use everywire_model::{
-    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Profile, Reference, Visit,
+    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Reference,
+    Sink, Visit,
 };
 use std::ops::Range;
+
+/// The note of an operation whose contract has a clause `context`.
+pub(crate) const CONTEXT: &str = "giop:context";
+
+/// Whether a request of this operation has a list of the caller's properties behind its arguments (CORBA 3.3 part 2, section 9.4.2.2).
+pub(crate) fn has_context(method: Method<'_>) -> bool {
+    match method {
+        Method::Typed { operation, .. } => note(&operation.notes, CONTEXT).is_some(),
+        Method::Named { .. } => false,
+    }
+}
+
+/// Arguments, and behind them an empty list of properties: callers have none here.
+pub(crate) struct WithContext<'a>(pub(crate) &'a dyn Encode);
+
+impl Encode for WithContext<'_> {
+    fn encode(&self, sink: &mut dyn Sink) -> Visit<()> {
+        self.0.encode(sink)?;
+        sink.u32(0)
+    }
+}
 
 impl GiopSession {
     /// Sends a call. Bodies that are passed on, and headers, take the way by `passing`.
@@ -50,6 +73,8 @@ impl GiopSession {
             return self.request_with(call, carries);
         }
         let minor = call.profile.version.1.min(2);
+        let with_context = WithContext(call.arguments);
+        let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
         // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
         let (dialect, says) = match self.dialect {
             _ if minor == 0 => (Dialect::default(), false),
@@ -60,7 +85,7 @@ impl GiopSession {
         let is_asked = call.expects == Expects::Reply;
         let told = says.then_some(dialect);
         self.put_request(id, is_asked, call.profile, call.method.name(), told, dialect, |session, start| {
-            session.body(start, dialect, call.arguments)
+            session.body(start, dialect, values)
         })?;
         self.take_id(minor);
         if says {
@@ -70,7 +95,7 @@ impl GiopSession {
             self.waiting.push_back(id);
             if minor >= 2 && self.trials.is_on() {
                 // What was encoded once can be encoded again; if not, the request is not kept.
-                let _ = self.keep_request(id, call, told, dialect);
+                let _ = self.keep_request(id, call, values, told, dialect);
             }
         }
         Ok(CallId(id.into()))

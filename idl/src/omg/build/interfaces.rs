@@ -15,7 +15,7 @@
 //! exceptions, counted again in each interface that inherits them.
 
 use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
-use super::super::limits;
+use super::super::{CONTEXT, limits};
 use super::Builder;
 use super::names::What;
 use super::types::Typed;
@@ -344,6 +344,11 @@ impl Builder<'_> {
         built.raises = Cow::Owned(raises);
         built.oneway = operation.oneway.is_some();
         built.idempotent = operation.idempotent;
+        if !operation.context.is_empty() {
+            let names = operation.context.join(",");
+            self.docs += names.len();
+            built.notes = Cow::Owned(vec![(Name::Borrowed(CONTEXT), Name::from(names))]);
+        }
         Some(built)
     }
 

@@ -85,8 +85,7 @@ impl Parser<'_> {
         Ok(ItemKind::Attribute(Attribute { readonly, spec, idents, get_raises, set_raises }))
     }
 
-    /// The clause `context` is read and not kept: it would send properties of the client, which no caller has
-    /// here.
+    /// Of the clause `context` it is kept that it is there: a caller has no properties here, but a request has a list of them.
     fn operation(&mut self) -> Parse<ItemKind> {
         let start = self.current.span;
         let oneway = self.accept_word("oneway").then_some(start);
@@ -98,14 +97,15 @@ impl Parser<'_> {
             if self.current.kind == Kind::Punct(")") { Vec::new() } else { self.list(Self::parameter)? };
         self.expect(")")?;
         let raises = self.raises("raises")?;
+        let mut context = Vec::new();
         if self.accept_word("context") {
             self.expect("(")?;
             // Names of properties, which may hold a `*` at the end.
-            self.list(Self::text_literal)?;
+            context = self.list(Self::text_literal)?;
             self.expect(")")?;
         }
         let idempotent = false;
-        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises, idempotent }))
+        Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises, context, idempotent }))
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {

@@ -7,7 +7,9 @@
 //! Where OMG IDL demands a name (a sequence or array as a parameter) and the contract has none, a typedef is
 //! made, once in an interface for each way of writing the type.
 
+use super::super::CONTEXT;
 use super::{Printer, names};
+use everywire_model::contract::note;
 use everywire_model::shape::{Arm, Enum, Field, Struct, Text, TextKind, Union};
 use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape, Signal};
 use std::fmt::Write;
@@ -177,7 +179,11 @@ impl Printer<'_> {
             // Before the documentation, which is of what follows it.
             self.out.insert_str(before, &format!("#pragma idempotent {name}\n"));
         }
-        self.line(format_args!("{oneway}{returns} {name}({}){raises};", parameters.join(", ")));
+        let context = note(&operation.notes, CONTEXT).map_or_else(String::new, |listed| {
+            let listed: Vec<String> = listed.split(',').map(|name| names::text(name, false)).collect();
+            format!(" context ({})", listed.join(", "))
+        });
+        self.line(format_args!("{oneway}{returns} {name}({}){raises}{context};", parameters.join(", ")));
     }
 
     /// OMG IDL has no signals: a pragma, which other compilers pass over. Types need no name there.

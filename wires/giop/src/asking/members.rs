@@ -16,6 +16,7 @@ use crate::contracts::corba::interface_def::FullInterfaceDescription;
 use crate::contracts::corba::{
     AttributeMode, ExceptionDescription, OperationDescription, OperationMode, ParameterMode,
 };
+use crate::requests::CONTEXT;
 use everywire_model::contract::LEFT_OUT;
 use everywire_model::describe::{
     Attribute, Direction, Field, Interface, Name, Notify, Operation, Parameter, Struct,
@@ -191,6 +192,9 @@ fn operation(
     let mut made = Operation::new(told.name.clone(), parameters, returns);
     made.oneway = told.mode == OperationMode::OpOneway;
     made.raises = Cow::Owned(raises(&told.exceptions, types, questions));
+    if !told.contexts.is_empty() {
+        made.notes = Cow::Owned(vec![(Name::Borrowed(CONTEXT), told.contexts.join(",").into())]);
+    }
     Ok(made)
 }
 

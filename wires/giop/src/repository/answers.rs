@@ -133,7 +133,9 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
         ("_get_params", ..) => {
             reply(request, (asked.operation().map(|told| told.parameters).unwrap_or_default(),))
         }
-        ("_get_contexts", ..) => reply(request, (Vec::<String>::new(),)),
+        ("_get_contexts", ..) => {
+            reply(request, (asked.operation().map(|told| told.contexts).unwrap_or_default(),))
+        }
         ("_get_exceptions", ..) => reply(request, (asked.exceptions(),)),
         ("_get_mode", ..) => match (asked.operation(), asked.attribute()) {
             (Some(told), _) => reply(request, (told.mode,)),

@@ -20,6 +20,7 @@ use crate::contracts::corba::{
     ParameterDescription, StructMember, TypeDescription, UnionMember, describe,
 };
 use crate::contracts::{exception_id, id_of};
+use crate::requests::CONTEXT;
 use crate::typecodes;
 use crate::wire_state::Node;
 use everywire_model::describe::{Attribute, Hold, Interface, Operation, Referent, Struct, structure};
@@ -158,7 +159,7 @@ impl<'a> Asked<'a> {
             defined_in: around.to_owned(),
             result: TypeCode::new(operation.returns.clone()),
             mode: if operation.oneway { OperationMode::OpOneway } else { OperationMode::OpNormal },
-            contexts: Vec::new(),
+            contexts: contexts(operation),
             parameters: self.parameters(operation, types),
             exceptions: raises(operation).map(|raised| self.exception(raised)).collect(),
         }
@@ -395,4 +396,10 @@ pub(super) fn variant<T: Marshal>(shape: Shape, value: &T) -> Result<Variant, Fa
 #[cold]
 fn incomplete() -> Failure {
     Failure::new(Kind::Internal, Initiator::Here, "a definition of the repository is incomplete")
+}
+
+/// The properties of callers that an operation wants.
+fn contexts(operation: &Operation) -> Vec<String> {
+    let listed = everywire_model::contract::note(&operation.notes, CONTEXT);
+    listed.map(|listed| listed.split(',').map(str::to_owned).collect()).unwrap_or_default()
 }
