@@ -128,7 +128,7 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
             }
             None => {
                 // Writing to a string cannot fail; likewise below.
-                let _ = write!(out, "(no arm, discriminator {label})");
+                let _ = write!(out, "(no arm, discriminator {})", label_word(&union.discriminator, *label));
             }
         },
         (_, Value::Variant(content)) => {
@@ -153,6 +153,18 @@ fn put(shape: &Shape, value: &Value, notation: &dyn Notation, indent: usize, out
             serde_json::Value::Null => out.push_str("nothing"),
             json => out.push_str(json.to_string().trim_matches('"')),
         },
+    }
+}
+
+/// A discriminator in the notation of its type: a character in quotes, a member's name, `true`, a number.
+fn label_word(shape: &Shape, label: i64) -> String {
+    match (shape.resolved(), json::discriminator(shape, label)) {
+        (Shape::Char | Shape::WideChar, serde_json::Value::String(text)) => match text.chars().next() {
+            Some(character) => format!("{character:?}"),
+            None => label.to_string(),
+        },
+        (_, serde_json::Value::String(name)) => name,
+        (_, other) => other.to_string(),
     }
 }
 
@@ -195,7 +207,33 @@ pub(crate) fn octets(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::octets;
+    use super::{label_word, octets};
+    use everywire::model::Hold;
+    use everywire::model::shape::{Enum, Name, Shape};
+
+    #[test]
+    fn discriminators_without_an_arm_are_in_the_notation_of_their_type() {
+        let members = vec![(Name::from("red"), 1)];
+        let colour = Shape::Enum(Hold::new(Enum {
+            name: Name::from("Colour"),
+            id: Name::from(""),
+            members: members.into(),
+            bits: 32,
+        }));
+        for (shape, label, shown) in [
+            (Shape::Char, 122, "'z'"),
+            (Shape::WideChar, 0x20ac, "'\u{20ac}'"),
+            (Shape::Char, 10, "'\\n'"),
+            (Shape::Bool, 0, "false"),
+            (Shape::I32, -7, "-7"),
+            (Shape::U64, -1, "18446744073709551615"),
+            (colour.clone(), 1, "red"),
+            (colour, 3, "3"),
+            (Shape::WideChar, 0xd800, "55296"),
+        ] {
+            assert_eq!(label_word(&shape, label), shown);
+        }
+    }
 
     #[test]
     fn octets_that_are_text_are_cut_between_two_characters() {

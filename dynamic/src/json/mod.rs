@@ -30,7 +30,7 @@ pub(crate) use read::optional;
 pub use read::{Misfit, read, read_word};
 pub use template::template;
 pub use types::{NodeNotation, Types};
-pub use write::{file_of, held, word, write};
+pub use write::{discriminator, file_of, held, word, write};
 
 use everywire::{Failure, Node, Reference};
 use everywire_model::Shape;

@@ -127,7 +127,7 @@ pub(super) fn arm_shape(union: &Union, label: i64) -> &Shape {
 }
 
 /// A discriminator, as its own shape has it.
-pub(super) fn discriminator(shape: &Shape, label: i64) -> Json {
+pub fn discriminator(shape: &Shape, label: i64) -> Json {
     let character = || u32::try_from(label).ok().and_then(char::from_u32);
     match shape.resolved() {
         Shape::Bool => Json::Bool(label != 0),
