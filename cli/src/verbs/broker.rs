@@ -136,7 +136,7 @@ fn announce(arguments: &Arguments, broker: &Broker) -> Done {
     if let Some(file) = &arguments.ref_file {
         let lines: String =
             references.iter().map(|(name, _, foreign)| format!("{name}\t{foreign}\n")).collect();
-        std::fs::write(file, lines)
+        super::serve::put(file, &lines)
             .map_err(|error| Trouble::local(format!("cannot write `{}`", file.display()), &error))?;
     }
     if arguments.json {

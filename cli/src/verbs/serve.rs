@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
     grace: units::Deadline,
     #[command(flatten)]
     shares: quotas::Shares,
-    /// Write the reference to this file, as a line of the interface's name, a tab and the reference.
+    /// Write the reference to this file, so that other ORBs read it as well (TAO's `file://`); with `--classes` a line for each object: its name, a tab, its reference.
     #[arg(long, value_name = "FILE")]
     ref_file: Option<PathBuf>,
     /// Tell about connections and about peers that break the protocol.
@@ -363,8 +363,12 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     let references: Vec<Reference> = served.iter().map(|one| one.reference(node)).collect();
     let texts: Vec<String> = references.iter().map(|reference| Notation::print(node, reference)).collect();
     if let Some(file) = &arguments.ref_file {
-        let lines: String =
-            served.iter().zip(&texts).map(|(one, text)| format!("{}\t{text}\n", one.name)).collect();
+        // One alone needs no name, and programs of others read such a file.
+        let line = |(one, text): (&Served, &String)| match arguments.classes {
+            Some(_) => format!("{}\t{text}\n", one.name),
+            None => format!("{text}\n"),
+        };
+        let lines: String = served.iter().zip(&texts).map(line).collect();
         put(file, &lines)
             .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
     }
@@ -394,7 +398,7 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
 
 /// Writes a file under another name, and then moves it: whoever waits for the file sees it whole or not
 /// at all.
-fn put(file: &Path, text: &str) -> io::Result<()> {
+pub(super) fn put(file: &Path, text: &str) -> io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".new");
     std::fs::write(&beside, text)?;
