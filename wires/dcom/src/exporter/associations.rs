@@ -8,7 +8,7 @@
 //! only groups without an owner; one that will prove it may enter any, and is refused in `own` if the group
 //! is somebody else's.
 
-use super::numbers::unguessable;
+use super::numbers::unused;
 use crate::limits::ASSOCIATION_GROUPS;
 use crate::lock::lock;
 use std::collections::HashMap;
@@ -89,14 +89,11 @@ fn make(groups: &mut HashMap<u32, Group>, group: Group) -> Option<u32> {
     if groups.len() >= ASSOCIATION_GROUPS {
         return None;
     }
-    loop {
-        // The low half is as good as the whole.
-        let id = (unguessable() & u64::from(u32::MAX)) as u32;
-        if id != 0 && !groups.contains_key(&id) {
-            groups.insert(id, group);
-            return Some(id);
-        }
-    }
+    // The low half is as good as the whole.
+    let low = |id: u64| (id & u64::from(u32::MAX)) as u32;
+    let id = low(unused(|id| low(id) == 0 || groups.contains_key(&low(id))));
+    groups.insert(id, group);
+    Some(id)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! stood for, only when all locks are free.
 
 use super::imports::Proxy;
-use super::numbers::unguessable;
+use super::numbers::{unguessable, unused};
 use crate::hresult::{E_OUTOFMEMORY, S_OK};
 use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
 use crate::lock::lock;
@@ -36,10 +36,6 @@ const CO_E_OBJNOTREG: u32 = 0x8004_01fb;
 pub struct Served {
     /// The object's key in the node's directory; empty for the node's own IRemUnknown.
     pub key: Bytes,
-    /// The interface.
-    pub iid: Uuid,
-    /// The same as 16 octets in wire order (little-endian).
-    pub interface: Bytes,
     /// Whether it is of another contract language than MIDL.
     pub foreign: bool,
     /// Whether it stands for an object elsewhere, to which calls pass.
@@ -57,10 +53,9 @@ struct Life {
 }
 
 impl Served {
-    pub(super) fn new(key: Bytes, iid: Uuid, foreign: bool, alive: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(key: Bytes, foreign: bool, passes: bool, alive: Arc<AtomicBool>) -> Self {
         let life = Arc::new(Life { disconnected: AtomicBool::new(false), alive });
-        let interface = Bytes::copy_from_slice(&iid.to_bytes_le());
-        Self { key, iid, interface, foreign, passes: false, life }
+        Self { key, foreign, passes, life }
     }
 
     /// Whether the IPID stands for it still: to be asked before each call by whoever remembers it. Counts as a sign of life.
@@ -167,14 +162,10 @@ impl Exports {
     }
 
     /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
-    /// The object may be gone by then; what it gets is an IPID that nobody has.
     pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
         let mut table = lock(&self.table);
-        let oid = table.enter(key);
-        match table.objects.get_mut(&oid) {
-            Some(object) => self.expose(oid, object, (iid, foreign), refs),
-            None => Marshalled { oid, ipid: Uuid::nil(), pinged: true },
-        }
+        let (oid, object) = table.enter(key);
+        self.expose(oid, object, (iid, foreign), refs)
     }
 
     /// Finds the IPID of an interface or makes one, and counts `refs` more public references. It is random,
@@ -189,23 +180,17 @@ impl Exports {
         }
         let ipid = Uuid::new_v4();
         object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
-        let mut served = Served::new(object.key.clone(), iid, foreign, Arc::clone(&object.alive));
-        served.passes = object.passed.is_some();
-        let slot = Slot { served, oid };
-        self.ipids_mut().insert(ipid, slot);
+        let (key, passes) = (object.key.clone(), object.passed.is_some());
+        let served = Served::new(key, foreign, passes, Arc::clone(&object.alive));
+        self.ipids_mut().insert(ipid, Slot { served, oid });
         Marshalled { oid, ipid, pinged }
     }
 
     /// Registers an object that was made for somebody; it is served until nobody refers to it.
     pub(super) fn made(&self, key: &[u8], owner: &Arc<str>, pinged: bool) {
         let mut table = lock(&self.table);
-        let oid = table.enter(key);
-        if let Some(object) = table.objects.get_mut(&oid) {
-            object.owner = Some(Arc::clone(owner));
-            object.pinged = pinged;
-        } else {
-            table.give_back(owner);
-        }
+        let (_, object) = table.enter(key);
+        (object.owner, object.pinged) = (Some(Arc::clone(owner)), pinged);
     }
 
     /// Whether an object was made for somebody.
@@ -287,11 +272,9 @@ impl Exports {
     /// Something in this process keeps the object; `lent`: which is to be served until nobody refers to it.
     pub(super) fn hold(&self, key: &[u8], lent: bool) -> u64 {
         let mut table = lock(&self.table);
-        let oid = table.enter(key);
-        if let Some(object) = table.objects.get_mut(&oid) {
-            object.lent |= lent;
-            object.holds += 1;
-        }
+        let (oid, object) = table.enter(key);
+        object.lent |= lent;
+        object.holds += 1;
         oid
     }
 
@@ -344,12 +327,10 @@ impl Exports {
         let mut key = class.to_vec();
         key.push(SEPARATOR);
         key.extend_from_slice(format!("{:016x}", unguessable()).as_bytes());
-        let oid = table.enter(&key);
-        if let Some(object) = table.objects.get_mut(&oid) {
-            object.owner = Some(Arc::clone(owner));
-            object.passed = Some((place.0.clone(), Arc::clone(proxy)));
-            object.holds += 1;
-        }
+        let (oid, object) = table.enter(&key);
+        object.owner = Some(Arc::clone(owner));
+        object.passed = Some((place.0.clone(), Arc::clone(proxy)));
+        object.holds += 1;
         table.passed.insert(place, oid);
         self.passing.fetch_add(1, Ordering::Relaxed);
         (key.into(), oid)
@@ -453,21 +434,17 @@ fn disconnect(ipids: &mut HashMap<Uuid, Slot>, ipid: Uuid) {
 }
 
 impl Table {
-    /// The number of the object under a key; a new one if it has none.
-    fn enter(&mut self, key: &[u8]) -> u64 {
-        if let Some(oid) = self.oids.get(key) {
-            return *oid;
-        }
-        let key = Bytes::copy_from_slice(key);
-        let mut oid = unguessable();
-        while oid == 0 || self.objects.contains_key(&oid) {
-            oid = unguessable();
-        }
-        self.oids.insert(key.clone(), oid);
-        let alive = Arc::new(AtomicBool::new(true));
-        let object = Exported { key, pinged: true, alive, ..Exported::default() };
-        self.objects.insert(oid, object);
-        oid
+    /// The object under a key, with its number; a new one if there is none.
+    fn enter(&mut self, key: &[u8]) -> (u64, &mut Exported) {
+        let known = self.oids.get(key).copied();
+        let oid = known.unwrap_or_else(|| unused(|oid| self.objects.contains_key(&oid)));
+        let object = self.objects.entry(oid).or_insert_with(|| {
+            let key = Bytes::copy_from_slice(key);
+            self.oids.insert(key.clone(), oid);
+            let alive = Arc::new(AtomicBool::new(true));
+            Exported { key, pinged: true, alive, ..Exported::default() }
+        });
+        (oid, object)
     }
 
     /// The object under a key.

@@ -9,7 +9,7 @@
 //! acknowledged and changes nothing.
 
 use super::exports::{Dropped, Exports, MISSES};
-use super::numbers::unguessable;
+use super::numbers::unused;
 use crate::hresult::{E_OUTOFMEMORY, NCA_ACCESS_DENIED, OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
 use crate::lock::lock;
@@ -56,18 +56,9 @@ impl Sets {
             if sets.len() >= PING_SETS || own >= PRINCIPAL_PING_SETS {
                 return (0, E_OUTOFMEMORY);
             }
-            let mut id = unguessable();
-            while id == 0 || sets.contains_key(&id) {
-                id = unguessable();
-            }
-            let set = Set {
-                owner: Arc::clone(who),
-                sequence: ping.sequence,
-                objects: HashSet::new(),
-                alive: true,
-                missed: 0,
-            };
-            sets.insert(id, set);
+            let id = unused(|id| sets.contains_key(&id));
+            let (owner, sequence) = (Arc::clone(who), ping.sequence);
+            sets.insert(id, Set { owner, sequence, objects: HashSet::new(), alive: true, missed: 0 });
             id
         } else {
             ping.set

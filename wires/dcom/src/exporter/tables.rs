@@ -12,15 +12,15 @@ use super::classes::Running;
 use super::clock::Clock;
 use super::exports::{Exports, Served};
 use super::imports::Imports;
-use super::numbers::unguessable;
+use super::numbers::unused;
 use super::pinger::Pinger;
 use super::places::Places;
 use super::sets::Sets;
+use crate::VERSION;
 use crate::bindings::DualStringArray;
 use crate::resolver::Resolved;
 use crate::security::{Level, Security};
 use crate::standard::State;
-use crate::{REM_UNKNOWN, VERSION};
 use bytes::Bytes;
 use everywire_model::{Objects, Servant};
 use std::collections::HashMap;
@@ -95,9 +95,9 @@ impl Exporter {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             objects,
-            oxid: unguessable().max(1),
+            oxid: unused(|_| false),
             rem_unknown: Uuid::new_v4(),
-            unknown: Served::new(Bytes::new(), REM_UNKNOWN, false, Arc::default()),
+            unknown: Served::new(Bytes::new(), false, false, Arc::default()),
             exports: Exports::default(),
             sets: Sets::default(),
             imports,
