@@ -54,14 +54,8 @@ impl Level {
 
     /// Its name in addresses.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Connect => "connect",
-            Self::Call => "call",
-            Self::Packet => "packet",
-            Self::Integrity => "integrity",
-            Self::Privacy => "privacy",
-        }
+        const NAMES: [&str; 6] = ["none", "connect", "call", "packet", "integrity", "privacy"];
+        NAMES.get(self as usize - Self::None as usize).copied().unwrap_or_default()
     }
 
     /// The level with this name.

@@ -9,6 +9,7 @@ pub mod properties;
 pub mod remote;
 pub mod scm;
 
+use crate::hresult::S_OK;
 use crate::limits::INTERFACES_ASKED;
 use crate::objref::ObjRef;
 use crate::resolver::Resolved;
@@ -64,6 +65,14 @@ fn objrefs(stub: &mut Get<'_>, count: usize) -> Result<Vec<Option<Bytes>>, Viola
 fn put_objrefs(out: &mut Put, interfaces: &[(Uuid, u32, Option<Bytes>)]) {
     out.array(interfaces.iter().map(|(_, _, objref)| objref.is_some()), Put::pointer);
     interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()).for_each(|raw| out.interface_pointer(raw));
+}
+
+impl Activation {
+    /// The answer that there is nothing, since the whole failed.
+    pub(crate) fn refused(&self, hresult: u32) -> Activated {
+        let interfaces = self.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
+        Activated { hresult, interfaces, ..Activated::default() }
+    }
 }
 
 impl Activated {

@@ -49,13 +49,7 @@ impl Exporter {
 
     /// Yields an object of a class, or its class object; never fails, but tells why there is none.
     pub fn activate(&self, asked: &Activation, principal: &str) -> Activated {
-        match self.try_activate(asked, principal) {
-            Ok(activated) => activated,
-            Err(hresult) => {
-                let interfaces = asked.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
-                Activated { hresult, interfaces, ..Activated::default() }
-            }
-        }
+        self.try_activate(asked, principal).unwrap_or_else(|hresult| asked.refused(hresult))
     }
 
     /// The HRESULT of an activation that yields nothing is the error; `Activated::interfaces` has one of its

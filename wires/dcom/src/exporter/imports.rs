@@ -220,6 +220,7 @@ impl Drop for Proxy {
 }
 
 /// An object exporter elsewhere.
+#[derive(Default)]
 pub struct RemoteOxid {
     id: u64,
     /// The bindings of its resolver, to be passed on.
@@ -356,6 +357,7 @@ pub(super) struct Imports {
 }
 
 /// One exporter elsewhere, and all of its objects that this process knows.
+#[derive(Default)]
 struct Remote {
     /// The exporter, as long as a proxy or a pending release keeps it.
     oxid: Weak<RemoteOxid>,
@@ -393,32 +395,26 @@ impl Imports {
             let oxid = remote.oxid.upgrade()?;
             Some((oxid, remote.proxies.get(&std.oid).and_then(Weak::upgrade)))
         });
-        let (proxy, new) = match held {
-            Some((_, Some(proxy))) => (proxy, false),
-            Some((oxid, None)) => (Proxy::new(oxid, std), true),
-            None => {
-                let oxid = Arc::new(RemoteOxid {
+        let proxy = match held {
+            Some((_, Some(proxy))) => proxy,
+            held => {
+                let made = || RemoteOxid {
                     id: std.oxid,
                     resolver,
                     ways: key.1.clone(),
                     local: origin.local,
                     security: Arc::clone(origin.security),
                     imports: Arc::downgrade(self),
-                    resolution: Mutex::default(),
-                    releases: Mutex::default(),
-                    waiting: AtomicUsize::new(0),
-                    queued: AtomicBool::new(false),
-                });
-                (Proxy::new(oxid, std), true)
+                    ..RemoteOxid::default()
+                };
+                let oxid = held.map_or_else(|| Arc::new(made()), |(oxid, _)| oxid);
+                let proxy = Proxy::new(oxid, std);
+                let remote = tables.entry(key).or_default();
+                remote.oxid = Arc::downgrade(&proxy.oxid);
+                remote.proxies.insert(std.oid, Arc::downgrade(&proxy));
+                proxy
             }
         };
-        if new {
-            let oxid = Arc::downgrade(&proxy.oxid);
-            let remote =
-                tables.entry(key).or_insert_with(|| Remote { oxid: Weak::new(), proxies: HashMap::new() });
-            remote.oxid = oxid;
-            remote.proxies.insert(std.oid, Arc::downgrade(&proxy));
-        }
         drop(tables);
         proxy.learn(iid, std);
         proxy

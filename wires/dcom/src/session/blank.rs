@@ -4,7 +4,7 @@
 //! (MS-DCOM 2.2.13.4), and nobody looks at their content. Zeros, nulls and empty sequences are what any
 //! client can read.
 
-use everywire_model::shape::{PointerKind, Shape};
+use everywire_model::shape::{Enum, PointerKind, Shape};
 use everywire_model::visit::{Sink, Visit};
 use everywire_model::{Failure, Initiator, Kind, Value};
 
@@ -28,24 +28,13 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
         Shape::Text(text) => sink.text(text, ""),
         Shape::Struct(held) => {
             sink.open(shape, held.fields.len())?;
-            for field in held.fields.iter() {
-                fill(&field.shape, sink, depth)?;
-            }
+            held.fields.iter().try_for_each(|field| fill(&field.shape, sink, depth))?;
             sink.close(shape)
         }
         Shape::Array(array) => {
-            let len = usize::try_from(array.len).unwrap_or(0);
-            if matches!(array.element.resolved(), Shape::U8) {
-                return sink.bytes(shape, &vec![0; len]);
-            }
-            sink.open(shape, len)?;
-            for _ in 0..len {
-                fill(&array.element, sink, depth)?;
-            }
+            sink.open(shape, array.len as usize)?;
+            (0..array.len).try_for_each(|_| fill(&array.element, sink, depth))?;
             sink.close(shape)
-        }
-        Shape::Sequence(sequence) if matches!(sequence.element.resolved(), Shape::U8) => {
-            sink.bytes(shape, &[])
         }
         Shape::Sequence(_) | Shape::Map(_) | Shape::Optional(_) => {
             sink.open(shape, 0)?;
@@ -65,13 +54,10 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
             sink.content(&Shape::Void)?;
             sink.close(shape)
         }
-        Shape::Enum(held) => {
-            let first = held.members.first().map_or(0, |(_, value)| *value);
-            sink.enumerant(held, first)
-        }
+        Shape::Enum(held) => sink.enumerant(held, first(held)),
         Shape::Union(union) => {
             let discriminator = match union.discriminator.resolved() {
-                Shape::Enum(held) => held.members.first().map_or(0, |(_, value)| i64::from(*value)),
+                Shape::Enum(held) => first(held).into(),
                 _ => 0,
             };
             let arm = union.select(discriminator);
@@ -86,4 +72,9 @@ fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
         Shape::Reference(_) => sink.reference(None),
         _ => Err(unsupported("this shape has no blank value")),
     }
+}
+
+/// The member that stands for nothing.
+fn first(shape: &Enum) -> i32 {
+    shape.members.first().map_or(0, |(_, value)| *value)
 }

@@ -8,7 +8,7 @@ use super::answers::{heading, unsupported};
 use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
-use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG, S_OK};
+use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG};
 use crate::ndr::{FAULT, THAT};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::orpc::OrpcThat;
@@ -215,10 +215,7 @@ impl Asked {
     /// The answer that there is nothing.
     fn refused(&self, hresult: u32) -> Vec<u8> {
         match self {
-            Self::Object { activation, .. } => {
-                let interfaces = activation.iids.iter().map(|iid| (*iid, S_OK, None)).collect();
-                self.reply_activated(&Activated { hresult, interfaces, ..Activated::default() })
-            }
+            Self::Object { activation, .. } => self.reply_activated(&activation.refused(hresult)),
             Self::Interfaces { query, .. } => {
                 self.reply_found(&vec![Err(hresult); query.iids.len()], |_, _| Bytes::new())
             }

@@ -36,8 +36,8 @@ use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
 use crate::ways::class_of;
 use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
-    Call, CallId, Encode, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
-    Outcome, Profile, Visit,
+    Call, CallId, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation, Outcome,
+    Profile, Visit,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -56,7 +56,7 @@ impl Connecting {
         let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
         let beside = call.arguments.carries().headers.is_some();
         if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
-            return self.send_call(&target, call.arguments, call.expects);
+            return self.send_call(&target, call);
         }
         self.begin_at(proxy, call, beside)
     }
@@ -106,7 +106,7 @@ impl Connecting {
             self.send_releases(proxy.oxid(), resolution.rem_unknown, minor);
         }
         if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
-            return self.send_call(&target, call.arguments, call.expects);
+            return self.send_call(&target, call);
         }
         self.hold(Goal::Object(shared), call, opnum, minor)
     }
@@ -208,13 +208,9 @@ impl Connecting {
 
     /// Sends a call.
     #[inline]
-    fn send_call(
-        &mut self,
-        target: &Target,
-        arguments: &dyn Encode,
-        expects: Expects,
-    ) -> Result<CallId, Failure> {
-        self.send_now(target, expects, None, |out, stub, talk| values::put(out, stub, arguments, talk))
+    fn send_call(&mut self, target: &Target, call: &Call<'_>) -> Result<CallId, Failure> {
+        let fill = |out: &mut _, stub, talk: Option<&_>| values::put(out, stub, call.arguments, talk);
+        self.send_now(target, call.expects, None, fill)
     }
 
     /// Sends a request for a call that begins; `fill` and `lead` are those of `send_request`.

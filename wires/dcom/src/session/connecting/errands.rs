@@ -112,26 +112,23 @@ impl Connecting {
     /// The request of an errand. `Err`: what it asks for cannot be asked, since the proxy is not resolved.
     fn question(&self, errand: &Errand) -> Result<Question, Failure> {
         let minor = self.orpc_minor;
+        let of_node = |iid, opnum, stub| Question { iid, opnum, object: None, minor, stub };
         Ok(match errand {
             Errand::Activate { asked, old, .. } => {
                 let ours = Activation { version: (VERSION.0.into(), minor), ..asked.clone() };
-                activating(&ours, *old, minor)
+                match old {
+                    true => of_node(REMOTE_ACTIVATION, 0, remote::write_request(&ours)),
+                    false => of_node(SCM_ACTIVATOR, scm::opnum(&ours), scm::write_request(&ours)),
+                }
             }
             Errand::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
             Errand::Resolve { proxy, .. } => {
                 let stub = resolver::resolve_oxid2_request(proxy.oxid().id(), &PROTSEQS);
-                let opnum = resolver::opnum::RESOLVE_OXID2;
-                Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub }
+                of_node(OBJECT_EXPORTER, resolver::opnum::RESOLVE_OXID2, stub)
             }
             Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
-            Errand::Map { syntax, .. } => {
-                let stub = map_request(syntax)?;
-                Question { iid: ENDPOINT_MAPPER, opnum: MAP_NUMBER, object: None, minor, stub }
-            }
-            Errand::Alive => {
-                let opnum = resolver::opnum::SERVER_ALIVE;
-                Question { iid: OBJECT_EXPORTER, opnum, object: None, minor, stub: Vec::new() }
-            }
+            Errand::Map { syntax, .. } => of_node(ENDPOINT_MAPPER, MAP_NUMBER, map_request(syntax)?),
+            Errand::Alive => of_node(OBJECT_EXPORTER, resolver::opnum::SERVER_ALIVE, Vec::new()),
             Errand::Release { node, minor, refs } => {
                 let (opnum, stub) = (remunknown::opnum::REM_RELEASE, remunknown::refs_request(refs));
                 Question { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
@@ -298,16 +295,6 @@ fn fall_back(errand: &mut Errand) -> bool {
         // The first refusal was IRemUnknown2's: `node_interface` knows.
         _ => false,
     }
-}
-
-/// What asks for an object of a class, by the older of the two interfaces or the newer.
-fn activating(activation: &Activation, old: bool, minor: u16) -> Question {
-    if old {
-        let stub = remote::write_request(activation);
-        return Question { iid: REMOTE_ACTIVATION, opnum: 0, object: None, minor, stub };
-    }
-    let (opnum, stub) = (scm::opnum(activation), scm::write_request(activation));
-    Question { iid: SCM_ACTIVATOR, opnum, object: None, minor, stub }
 }
 
 /// What stands behind ORPCTHAT, and how long that is.

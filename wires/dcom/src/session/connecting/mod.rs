@@ -39,7 +39,6 @@ use everywire_model::{
     Outcome, Peer, Profile, SendBuffer, Session, Violation,
 };
 use state::Purpose;
-use std::collections::VecDeque;
 use std::time::Instant;
 use uuid::Uuid;
 
@@ -64,16 +63,7 @@ impl Connecting {
             orpc_minor: if only.is_some() { MINOR } else { crate::VERSION.1.into() },
             only,
             causality: Uuid::new_v4().as_u128(),
-            authentication: None,
-            ready: false,
-            contexts: Vec::new(),
-            next_context: 0,
-            waiting: VecDeque::new(),
-            jobs: VecDeque::new(),
-            unconfirmed: false,
-            doubted: VecDeque::new(),
-            proven: false,
-            known: None,
+            ..Self::default()
         };
         if this.unusable.is_none() {
             this.send_bind(&config.profile);

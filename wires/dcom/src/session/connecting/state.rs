@@ -27,6 +27,7 @@ pub(super) const PROTSEQS: [u16; 1] = [7];
 pub(super) const IDENTIFY: u32 = 2;
 
 /// The session of a side that connects: speaks first.
+#[derive(Default)]
 pub struct Connecting {
     pub(super) channel: Channel,
     pub(super) security: Arc<Security>,

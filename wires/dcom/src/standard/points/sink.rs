@@ -90,7 +90,8 @@ impl Advised {
                 // Without the lock: they may hold the last references to something here.
                 drop(lost);
                 if settles {
-                    self.settle();
+                    // Finding the way to the sink may take long, and an emitter does not wait for that.
+                    self.aside(Self::begin);
                 } else {
                     self.pump();
                 }
@@ -99,16 +100,13 @@ impl Advised {
             line.sending = true;
             line.under_way += 1;
         }
-        self.send(index, arguments);
+        // The emitter's own arguments are encoded before this returns.
+        if let Some(point) = self.point.upgrade() {
+            self.submit(&point, index, arguments, None);
+        }
         lock(&self.line).sending = false;
         self.pump();
         Ok(())
-    }
-
-    /// Has the first call sent on another thread: finding the way to the sink may take long, and an emitter does not wait for
-    /// that.
-    fn settle(self: &Arc<Self>) {
-        self.aside(Self::begin);
     }
 
     /// Has something done for it on another thread, unless it is no more by then: its point holds it as long as it is advised.
@@ -168,13 +166,6 @@ impl Advised {
         }
         let arguments = |sink: &mut dyn Sink| kept.pipe(&operation.arguments, sink);
         self.submit(&point, index, &arguments, Some(kept.clone()));
-    }
-
-    /// Sends a call with the emitter's own arguments, which are encoded before this returns.
-    fn send(self: &Arc<Self>, index: usize, arguments: &dyn Encode) {
-        if let Some(point) = self.point.upgrade() {
-            self.submit(&point, index, arguments, None);
-        }
     }
 
     /// Hands the call to the runtime; `ended` is called with its outcome, maybe before this returns.

@@ -166,12 +166,9 @@ fn callback_address(local: &str, security: &Security) -> String {
 
 /// Text as it may stand before the host of an address.
 fn spelled(text: &str) -> String {
-    text.bytes().fold(String::new(), |out, octet| match octet {
-        octet if octet.is_ascii_alphanumeric() || b"-_.".contains(&octet) => {
-            out + char::from(octet).encode_utf8(&mut [0; 4])
-        }
-        octet => format!("{out}%{octet:02x}"),
-    })
+    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-_.".contains(&octet);
+    let spelled = |octet| if plain(octet) { char::from(octet).into() } else { format!("%{octet:02x}") };
+    text.bytes().map(spelled).collect()
 }
 
 /// A subscription at a connection point elsewhere: dropping it ends it.
