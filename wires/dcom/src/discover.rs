@@ -6,14 +6,16 @@
 //! are its source interfaces, found by IProvideClassInfo.
 
 use crate::iid_of;
-use crate::standard::contracts::{CONTRACT, DISPATCH, GET_CONTRACT, GET_TYPE_INFO, IProvideClassInfo};
+use crate::standard::contracts::{
+    CONTRACT, DISPATCH, GET_CLASS_INFO, GET_CONTRACT, GET_TYPE_INFO, PROVIDE_CLASS_INFO,
+};
 use crate::standard::guid::Guid;
 use crate::standard::typeinfo::library::SOURCE;
 use crate::standard::typeinfo::reading::Told;
 use everywire_idl::midl;
 use everywire_model::contract::{Contract, Definition, Interface, InterfaceKind, Signal};
 use everywire_model::wire::Discovery;
-use everywire_model::{Failure, Hold, Initiator, Kind, Object, Ref, Reference, Remote};
+use everywire_model::{Failure, Hold, Initiator, Kind, Object, Reference};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -124,14 +126,14 @@ fn signals_of(listener: &Hold<Interface>) -> impl Iterator<Item = Signal> {
 fn described(object: &Object) -> Result<Interface, Failure> {
     let (info,) =
         typed(object, &DISPATCH).call::<_, (Option<Reference>,), Failure>(GET_TYPE_INFO, (0_u32, LCID))?;
-    let info = info.map(|info| Ref::resolve(&*object.target().resolver(), info)).transpose()?;
-    Told::of(info)?.interface()
+    Told::of(object, info)?.interface()
 }
 
 /// The source interfaces of the object's class.
 fn class_of(object: &Object) -> Result<Vec<Interface>, Failure> {
-    let asked = typed(object, <dyn IProvideClassInfo>::interface());
-    let class = Told::of(<dyn IProvideClassInfo>::stub(asked).get_class_info()?)?;
+    let (class,) =
+        typed(object, &PROVIDE_CLASS_INFO).call::<_, (Option<Reference>,), Failure>(GET_CLASS_INFO, ())?;
+    let class = Told::of(object, class)?;
     let mut found = Vec::new();
     for (part, flags) in class.implemented()? {
         if flags & SOURCE != 0 {

@@ -1,7 +1,8 @@
 //! The interfaces that every node serves for its objects (MS-OAUT 3.1.4, 3.7.4; MS-COMOLE's connection points).
 //!
 //! All but IDispatch, which MIDL takes for known, and what tells a whole contract, which MIDL has no words for, are in MIDL
-//! (`contracts/standard.idl`); their code was generated from it, and a test of the generator holds both together.
+//! (`contracts/standard.idl`); types and descriptions were generated from it, and a test of the generator holds both together. There
+//! are no traits: servants answer by the numbers of operations, calls name the operation.
 //!
 //! Results named `hresult` are those of [`super::keeps_hresult`]: the method tells its HRESULT itself.
 
@@ -29,8 +30,7 @@ pub use generated::describe::{
     I_UNKNOWN as UNKNOWN,
 };
 pub(crate) use generated::{
-    ELEMDESC, FUNCDESC, GUID, IProvideClassInfo, ITypeInfo, PARAMDESC, TLIBATTR, TYPEATTR, TYPEDESC,
-    TypedescTdUnion, VARDESC,
+    ELEMDESC, FUNCDESC, GUID, PARAMDESC, TLIBATTR, TYPEATTR, TYPEDESC, TypedescTdUnion, VARDESC,
 };
 
 /// IConnectionPointContainer.
@@ -61,6 +61,9 @@ pub static FIND_CONNECTION_POINT: &Operation =
 pub static ADVISE: &Operation = &generated::describe::I_CONNECTION_POINT_OPERATIONS[2];
 /// Unadvise.
 pub static UNADVISE: &Operation = &generated::describe::I_CONNECTION_POINT_OPERATIONS[3];
+
+/// GetClassInfo.
+pub(crate) static GET_CLASS_INFO: &Operation = &generated::describe::I_PROVIDE_CLASS_INFO_OPERATIONS[0];
 
 /// IDispatch (MS-OAUT 3.1.4).
 pub static DISPATCH: Interface =

@@ -15,14 +15,16 @@ use super::library::{KIND_CLASS, KIND_DISPATCH};
 use super::types::{VT_PTR, VT_SAFEARRAY, VT_VARIANT, VT_VOID};
 use crate::hresult::TYPE_E_ELEMENTNOTFOUND;
 use crate::ndr::scalar;
-use crate::standard::contracts::{BSTR, FUNCDESC, ITypeInfo, TYPEATTR, TYPEDESC, TypedescTdUnion, VARDESC};
+use crate::standard::contracts::{BSTR, FUNCDESC, TYPE_INFO, TYPEATTR, TYPEDESC, TypedescTdUnion, VARDESC};
 use crate::standard::dispatch::coerce::DISPATCH as OBJECT;
 use everywire_model::contract::{
     Attribute, Direction, Interface, InterfaceKind, Notify, Operation, Parameter,
 };
+use everywire_model::object::no_operation;
 use everywire_model::shape::{Field, Referent, Shape};
-use everywire_model::{Failure, Hold, Initiator, Kind, Ref};
-use std::sync::Arc;
+use everywire_model::{
+    Failure, Hold, Initiator, Kind, MarshalList, Object, Reference, UnmarshalList, counts,
+};
 use uuid::Uuid;
 
 /// Members of an interface, and interfaces of a class, that are asked for at most.
@@ -40,7 +42,7 @@ const RESTRICTED: u16 = 1;
 
 /// A description elsewhere.
 pub(crate) struct Told {
-    pub(super) info: Arc<dyn ITypeInfo>,
+    pub(super) info: Object,
     pub(super) attributes: TYPEATTR,
 }
 
@@ -49,10 +51,11 @@ impl Told {
     ///
     /// # Errors
     /// It gave none; those of the calls.
-    pub(crate) fn of(info: Option<Ref<dyn ITypeInfo>>) -> Result<Self, Failure> {
+    pub(crate) fn of(giver: &Object, info: Option<Reference>) -> Result<Self, Failure> {
         let info = info.ok_or_else(|| unsupported("the object has no type information"))?;
-        let attributes = info.get_type_attr()?.0.ok_or_else(null)?;
-        Ok(Self { info: Arc::clone(info.as_arc()), attributes })
+        let info = giver.target().resolver().resolve(&info)?.typed(Hold::Static(&TYPE_INFO));
+        let (attributes, _) = ask::<(Option<TYPEATTR>, u32)>(&info, "GetTypeAttr", ())?;
+        Ok(Self { info, attributes: attributes.ok_or_else(null)? })
     }
 
     /// The interfaces of a class, with their IMPLTYPEFLAGs.
@@ -64,8 +67,8 @@ impl Told {
             return Err(unsupported("what describes the class is no class"));
         }
         let part = |index: u32| {
-            let handle = self.info.get_ref_type_of_impl_type(index)?;
-            let flags = self.info.get_impl_type_flags(index)?;
+            let (handle,) = ask::<(u32,)>(&self.info, "GetRefTypeOfImplType", (index,))?;
+            let (flags,) = ask::<(i32,)>(&self.info, "GetImplTypeFlags", (index,))?;
             Ok((self.part(handle)?, flags))
         };
         (0..self.attributes.c_impl_types.min(MEMBERS).into()).map(part).collect()
@@ -73,13 +76,22 @@ impl Told {
 
     /// The description behind a handle of a referred type.
     fn part(&self, handle: u32) -> Result<Self, Failure> {
-        Self::of(self.info.get_ref_type_info(handle)?)
+        let (info,) = ask::<(Option<Reference>,)>(&self.info, "GetRefTypeInfo", (handle,))?;
+        Self::of(&self.info, info)
     }
 
     /// -1 as `id` means the type itself; the flags ask for both texts.
     fn documentation(&self, id: i32) -> Result<(String, String), Failure> {
-        let (name, text, _, _) = self.info.get_documentation(id, 3)?;
+        type Told = (String, String, u32, String);
+        let (name, text, _, _) = ask::<Told>(&self.info, "GetDocumentation", (id, 3_u32))?;
         Ok((name, text))
+    }
+
+    /// The names of a member and its parameters, of which there are so many at the most.
+    fn names(&self, id: i32, most: u32) -> Result<std::vec::IntoIter<String>, Failure> {
+        let (names, count) = ask::<(Vec<String>, u32)>(&self.info, "GetNames", (id, most))?;
+        counts::agree::<u32>("pcNames", count, &[("rgBstrNames", counts::len(&names))])?;
+        Ok(names.into_iter())
     }
 
     /// The interface, as it can be called by name.
@@ -93,7 +105,7 @@ impl Told {
         let (name, doc) = self.documentation(-1)?;
         let mut operations: Vec<Operation> = Vec::new();
         for index in 0..self.attributes.c_funcs.min(MEMBERS).into() {
-            let function = match self.info.get_func_desc(index) {
+            let function = match ask::<(Option<FUNCDESC>, u32)>(&self.info, "GetFuncDesc", (index,)) {
                 // Wine counts the functions of IDispatch, and then does not have them.
                 Err(failure) if is_beyond(&failure) => break,
                 told => told?.0.ok_or_else(null)?,
@@ -103,8 +115,8 @@ impl Told {
             }
         }
         for index in 0..self.attributes.c_vars.min(MEMBERS).into() {
-            let variable = self.info.get_var_desc(index)?.0.ok_or_else(null)?;
-            operations.extend(self.accessors(&variable)?);
+            let (variable, _) = ask::<(Option<VARDESC>, u32)>(&self.info, "GetVarDesc", (index,))?;
+            operations.extend(self.accessors(&variable.ok_or_else(null)?)?);
         }
         Ok(Interface {
             name: name.into(),
@@ -121,7 +133,7 @@ impl Told {
     pub(super) fn operation(&self, function: &FUNCDESC) -> Result<Operation, Failure> {
         let described = &function.lprgelemdesc_param;
         let described = described.get(..PARAMETERS).unwrap_or(described);
-        let mut names = self.info.get_names(function.memid, described.len() as u32 + 1)?.into_iter();
+        let mut names = self.names(function.memid, described.len() as u32 + 1)?;
         let name = names.next().unwrap_or_else(|| format!("member_{}", function.memid));
         let (mut parameters, mut returns) = (Vec::new(), Shape::Void);
         for (index, described) in described.iter().enumerate() {
@@ -164,7 +176,7 @@ impl Told {
         if variable.varkind != 3 {
             return Ok(Vec::new());
         }
-        let name = self.info.get_names(id, 1)?.into_iter().next().unwrap_or_else(|| format!("member_{id}"));
+        let name = self.names(id, 1)?.next().unwrap_or_else(|| format!("member_{id}"));
         let (shape, _) = self.shape(&variable.elemdesc_var.tdesc, DEPTH)?;
         let mut get = Operation::new(format!("get_{name}"), Vec::new(), shape.clone());
         get.id = Some(id);
@@ -214,6 +226,16 @@ impl Told {
             _ => Shape::Variant,
         })
     }
+}
+
+/// Calls an operation of ITypeInfo.
+fn ask<R: for<'a> UnmarshalList<'a>>(
+    info: &Object,
+    operation: &str,
+    arguments: impl MarshalList,
+) -> Result<R, Failure> {
+    let operation = TYPE_INFO.operations.iter().find(|held| held.name == operation);
+    info.call(operation.ok_or_else(|| no_operation(&TYPE_INFO))?, arguments)
 }
 
 /// The object does not tell what is asked for.

@@ -3,7 +3,7 @@
 use super::library::{Info, KIND_CLASS, KIND_DISPATCH};
 use super::reading::Told;
 use super::types::{VT_PTR, behind, elemdesc, simple};
-use crate::standard::contracts::{FUNCDESC, ITypeInfo, TYPE_INFO, TYPEATTR, TYPEDESC, TypedescTdUnion};
+use crate::standard::contracts::{FUNCDESC, TYPE_INFO, TYPEATTR, TYPEDESC, TypedescTdUnion};
 use crate::{NDR, NdrSink, NdrSource};
 use bytes::Bytes;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation, Parameter};
@@ -13,8 +13,8 @@ use everywire_model::object::{Completion, Target, Ticket, no_operation};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::value::Value;
 use everywire_model::{
-    Body, Budget, Context, Encode, Failure, Hold, MarshalList, Method, Object, Outcome, Reference, Remote,
-    Resolver, Unmarshal, Visit,
+    Body, Budget, Context, Encode, Failure, Hold, MarshalList, Method, Object, Outcome, Reference, Resolver,
+    Unmarshal, Visit,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -226,7 +226,7 @@ fn no_more_types_are_asked_for_than_parameters_may_be() {
         elemdesc_func: elemdesc(simple(24), 0),
         w_func_flags: 0,
     };
-    let told = Told { info: <dyn ITypeInfo>::stub(info), attributes: described.attributes() };
+    let told = Told { info, attributes: described.attributes() };
     assert_eq!(told.operation(&function).unwrap().parameters.len(), 256);
     // The names, and each type.
     assert_eq!(host.called.load(Ordering::Relaxed), 1 + 256);
