@@ -89,9 +89,7 @@ impl DualStringArray {
 
     /// Writes the packet version.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut put = Put::default();
-        self.counted(&mut put);
-        out.append(&mut put.bytes);
+        out.append(&mut self.counted(&mut Put::default()).bytes);
     }
 
     /// Whether it names nothing.
@@ -148,10 +146,8 @@ impl DualStringArray {
     }
 
     /// Writes the IDL version.
-    pub(crate) fn put(&self, out: &mut Put) {
-        out.count(self.units().0.len());
-        self.counted(out);
-        out.align(4);
+    pub(crate) fn put<'p>(&self, out: &'p mut Put) -> &'p mut Put {
+        self.counted(out.count(self.units().0.len())).align(4)
     }
 
     /// Reads `entries` units, of which those from number `security` on are security bindings. Each half ends
@@ -177,13 +173,10 @@ impl DualStringArray {
     }
 
     /// Writes both counts and the array: what the packet version and the IDL version have in common.
-    fn counted(&self, out: &mut Put) {
+    fn counted<'p>(&self, out: &'p mut Put) -> &'p mut Put {
         let (units, security) = self.units();
-        out.u16(u16::try_from(units.len()).unwrap_or_default());
-        out.u16(security);
-        for unit in units {
-            out.u16(unit);
-        }
+        out.u16(u16::try_from(units.len()).unwrap_or_default()).u16(security);
+        units.into_iter().fold(out, Put::u16)
     }
 
     /// The array, and where security bindings begin in it. Bindings that would make it longer than it can say are left

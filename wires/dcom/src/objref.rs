@@ -69,12 +69,8 @@ impl StdObjRef {
         })
     }
 
-    pub(crate) fn put(&self, out: &mut Put) {
-        out.u32(self.flags);
-        out.u32(self.public_refs);
-        out.u64(self.oxid);
-        out.u64(self.oid);
-        out.uuid(self.ipid);
+    pub(crate) fn put<'p>(&self, out: &'p mut Put) -> &'p mut Put {
+        out.u32(self.flags).u32(self.public_refs).u64(self.oxid).u64(self.oid).uuid(self.ipid)
     }
 }
 
@@ -183,30 +179,21 @@ impl ObjRef {
 
     /// Its bytes.
     pub fn write(&self) -> Bytes {
-        let mut out = Put::default();
-        out.u32(SIGNATURE);
-        out.u32(match self {
+        let form = match self {
             Self::Standard { .. } => STANDARD,
             Self::Further { form, .. } => *form,
             Self::Custom { .. } => CUSTOM,
-        });
-        out.uuid(self.iid());
+        };
+        let mut out = Put::default();
+        out.u32(SIGNATURE).u32(form).uuid(self.iid());
         match self {
-            Self::Standard { std, resolver, .. } => {
-                std.put(&mut out);
-                resolver.write(&mut out.bytes);
-            }
+            Self::Standard { std, resolver, .. } => resolver.write(&mut std.put(&mut out).bytes),
             Self::Further { std, resolver, before, behind, .. } => {
-                std.put(&mut out);
-                out.bytes.extend_from_slice(before);
-                resolver.write(&mut out.bytes);
-                out.bytes.extend_from_slice(behind);
+                resolver.write(&mut std.put(&mut out).raw(before).bytes);
+                out.raw(behind);
             }
             Self::Custom { clsid, extension, reserved, data, .. } => {
-                out.uuid(*clsid);
-                out.u32(*extension);
-                out.u32(*reserved);
-                out.bytes.extend_from_slice(data);
+                out.uuid(*clsid).u32(*extension).u32(*reserved).raw(data);
             }
         }
         out.bytes.into()

@@ -194,8 +194,7 @@ pub fn error_info(extensions: &[Extent]) -> Option<ErrorInfo> {
 /// Error information as an extension of ORPCTHAT.
 pub fn error_extent(info: &ErrorInfo) -> Extent {
     let mut put = Put::default();
-    put.words(&[0, info.help_context]);
-    put.uuid(info.iid);
+    put.words(&[0, info.help_context]).uuid(info.iid);
     for text in [&info.source, &info.description, &info.help_file] {
         let mut units: Vec<u16> = text.encode_utf16().collect();
         if units.is_empty() {
@@ -205,8 +204,7 @@ pub fn error_extent(info: &ErrorInfo) -> Extent {
         // The specification does not say whether the next field is aligned. With one zero more where the number of
         // units is odd, nobody has to know.
         units.resize((units.len() + 1).next_multiple_of(2), 0);
-        put.u32(PRESENT);
-        put.units(&units);
+        put.u32(PRESENT).units(&units);
     }
     let objref = ObjRef::custom(IERRORINFO, ERROR_OBJECT, put.bytes, 0);
     Extent { id: ERROR_EXTENSION, data: objref.write() }

@@ -58,11 +58,7 @@ pub struct Refs {
 
 /// Arguments of RemQueryInterface.
 pub fn query_request(query: &Query) -> Vec<u8> {
-    let mut out = Put::default();
-    out.uuid(query.ipid);
-    out.u32(query.refs);
-    out.counted(false, &query.iids, Put::uuid);
-    out.bytes
+    Put::default().uuid(query.ipid).u32(query.refs).counted(false, &query.iids, Put::uuid).done()
 }
 
 /// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
@@ -73,16 +69,12 @@ pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
 /// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
 pub fn query_reply(found: &[Result<StdObjRef, u32>]) -> Vec<u8> {
     let mut out = Put::default();
-    out.pointer(true);
-    out.count(found.len());
+    out.pointer(true).count(found.len());
     for result in found {
-        out.align(8);
-        out.u32(result.err().unwrap_or_default());
-        out.align(8);
-        result.unwrap_or_default().put(&mut out);
+        let hresult = result.err().unwrap_or_default();
+        result.unwrap_or_default().put(out.align(8).u32(hresult).align(8));
     }
-    out.u32(whole(found));
-    out.bytes
+    out.u32(whole(found)).done()
 }
 
 /// Reads them. Where the whole failed without results, the HRESULT is the error.
@@ -105,10 +97,7 @@ pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRe
 
 /// Arguments of RemQueryInterface2: IPID and IIDs.
 pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
-    let mut out = Put::default();
-    out.uuid(ipid);
-    out.counted(false, iids, Put::uuid);
-    out.bytes
+    Put::default().uuid(ipid).counted(false, iids, Put::uuid).done()
 }
 
 /// Reads them; the number of references is what implementations hand out.
@@ -118,20 +107,11 @@ pub fn parse_query2_request(mut stub: Get<'_>) -> Result<Query, Violation> {
 
 /// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
 pub fn query2_reply(found: &[Result<Bytes, u32>]) -> Vec<u8> {
+    let hresults = found.iter().map(|result| result.as_ref().err().copied().unwrap_or_default());
     let mut out = Put::default();
-    out.count(found.len());
-    for result in found {
-        out.u32(result.as_ref().err().copied().unwrap_or_default());
-    }
-    out.count(found.len());
-    for result in found {
-        out.pointer(result.is_ok());
-    }
-    for objref in found.iter().flatten() {
-        out.interface_pointer(objref);
-    }
-    out.u32(whole(found));
-    out.bytes
+    out.array(hresults, Put::u32).array(found.iter().map(Result::is_ok), Put::pointer);
+    let objrefs = found.iter().flatten();
+    objrefs.fold(&mut out, |out, objref| out.interface_pointer(objref)).u32(whole(found)).done()
 }
 
 /// Reads them. Where the whole failed without results, the HRESULT is the error.
@@ -141,15 +121,11 @@ pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, 
     let hresults = stub.items(count, 4, Get::u32)?;
     stub.conformance(4, Some(count))?;
     let held = stub.items(count, 4, Get::pointer)?;
-    let mut found = Vec::with_capacity(count);
-    for (hresult, held) in hresults.into_iter().zip(held) {
-        let objref = if held { Some(stub.interface_pointer()?) } else { None };
-        found.push(match objref {
-            Some(objref) if hresult == 0 => Ok(objref),
-            None if hresult == 0 => Err(hresult::E_NOINTERFACE),
-            _ => Err(hresult),
-        });
-    }
+    let one = |(hresult, held): (u32, bool)| {
+        let objref = held.then(|| stub.interface_pointer()).transpose()?;
+        Ok(if hresult == 0 { objref.ok_or(hresult::E_NOINTERFACE) } else { Err(hresult) })
+    };
+    let found: Vec<_> = hresults.into_iter().zip(held).map(one).collect::<Result<_, _>>()?;
     let hresult = stub.u32()?;
     if found.is_empty() { refusal(hresult) } else { Ok(Ok(found)) }
 }
@@ -157,11 +133,7 @@ pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, 
 /// Arguments of RemAddRef and RemRelease.
 pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
     let mut out = Put::default();
-    out.counted(false, refs, |out, refs| {
-        out.uuid(refs.ipid);
-        out.words(&[refs.public, refs.private]);
-    });
-    out.bytes
+    out.counted(false, refs, |out, refs| out.uuid(refs.ipid).words(&[refs.public, refs.private])).done()
 }
 
 /// Reads the arguments of RemAddRef and RemRelease. The count stands twice, and both must be the same.
@@ -173,11 +145,7 @@ pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
 /// There is no pointer before the array, unlike in RemQueryInterface: the parameter is a reference to the
 /// array itself.
 pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
-    let mut out = Put::default();
-    out.count(results.len());
-    results.iter().for_each(|result| out.u32(*result));
-    out.u32(hresult);
-    out.bytes
+    Put::default().array(results.iter().copied(), Put::u32).u32(hresult).done()
 }
 
 /// Reads the results of RemAddRef. How many HRESULTs there are is the peer's word: the caller pairs them with

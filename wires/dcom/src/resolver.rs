@@ -52,10 +52,7 @@ pub struct ComplexPing {
 
 /// Arguments of ResolveOxid and ResolveOxid2.
 pub fn resolve_oxid2_request(oxid: u64, protseqs: &[u16]) -> Vec<u8> {
-    let mut out = Put::default();
-    out.u64(oxid);
-    out.counted(false, protseqs, Put::u16);
-    out.bytes
+    Put::default().u64(oxid).counted(false, protseqs, Put::u16).done()
 }
 
 /// Reads them: OXID and protocol identifiers.
@@ -86,12 +83,7 @@ pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, 
 
 /// Results of ServerAlive2: the resolver's version and bindings.
 pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> Vec<u8> {
-    let mut out = Put::default();
-    out.version(version);
-    out.pointer(true);
-    bindings.put(&mut out);
-    out.words(&[0, 0]);
-    out.bytes
+    bindings.put(Put::default().version(version).pointer(true)).words(&[0, 0]).done()
 }
 
 /// Reads them; a status that is not 0 comes as the error.
@@ -137,10 +129,7 @@ pub fn parse_status_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
 pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
     let most = |oids: &[u64]| u16::try_from(oids.len()).unwrap_or(u16::MAX);
     let mut out = Put::default();
-    out.u64(ping.set);
-    out.u16(ping.sequence);
-    out.u16(most(&ping.add));
-    out.u16(most(&ping.remove));
+    out.u64(ping.set).u16(ping.sequence).u16(most(&ping.add)).u16(most(&ping.remove));
     for oids in [&ping.add, &ping.remove] {
         let oids = oids.get(..most(oids).into()).unwrap_or_default();
         out.pointer(!oids.is_empty());
@@ -148,7 +137,7 @@ pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
             out.array(oids.iter().copied(), Put::u64);
         }
     }
-    out.bytes
+    out.done()
 }
 
 /// Reads the arguments of ComplexPing. Both arrays are bounded by the PDU and their 16-bit counts; how many
@@ -163,11 +152,7 @@ pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Viol
 
 /// Results of ComplexPing: the set, and how many periods to wait (2 to the power of `backoff`).
 pub fn complex_ping_reply(set: u64, backoff: u16, status: u32) -> Vec<u8> {
-    let mut out = Put::default();
-    out.u64(set);
-    out.u16(backoff);
-    out.u32(status);
-    out.bytes
+    Put::default().u64(set).u16(backoff).u32(status).done()
 }
 
 /// Reads them: set, back-off factor, status.
@@ -200,13 +185,11 @@ fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
     if result.is_ok() {
         resolved.bindings.put(&mut out);
     }
-    out.uuid(resolved.rem_unknown);
-    out.u32(resolved.authn_hint);
+    out.uuid(resolved.rem_unknown).u32(resolved.authn_hint);
     if versioned {
         out.version(resolved.version);
     }
-    out.u32(status);
-    out.bytes
+    out.u32(status).done()
 }
 
 #[cfg(test)]

@@ -218,9 +218,10 @@ impl<'a> Get<'a> {
 macro_rules! put_number {
     ($($name:ident $type:ty),*) => {$(
         #[doc = concat!("An aligned `", stringify!($type), "`.")]
-        pub fn $name(&mut self, value: $type) {
+        pub fn $name(&mut self, value: $type) -> &mut Self {
             self.align(size_of::<$type>());
             self.bytes.extend_from_slice(&value.to_le_bytes());
+            self
         }
     )*};
 }
@@ -250,75 +251,88 @@ impl Put {
     put_number!(u16 u16, u32 u32, u64 u64);
 
     /// An aligned UUID.
-    pub fn uuid(&mut self, value: Uuid) {
+    pub fn uuid(&mut self, value: Uuid) -> &mut Self {
         self.align(4);
         self.bytes.extend_from_slice(&value.to_bytes_le());
+        self
     }
 
     /// Numbers of 32 bits.
-    pub(crate) fn words(&mut self, words: &[u32]) {
-        words.iter().for_each(|word| self.u32(*word));
+    pub(crate) fn words(&mut self, words: &[u32]) -> &mut Self {
+        words.iter().fold(self, |put, word| put.u32(*word))
     }
 
     /// The length of something in memory; more than NDR can count is cut, which nobody can have sent.
-    pub fn count(&mut self, count: usize) {
-        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    pub fn count(&mut self, count: usize) -> &mut Self {
+        self.u32(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// An array behind its maximum count.
-    pub fn array<T>(&mut self, items: impl ExactSizeIterator<Item = T>, put: impl Fn(&mut Self, T)) {
+    pub fn array<T>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = T>,
+        put: impl Fn(&mut Self, T) -> &mut Self,
+    ) -> &mut Self {
         self.count(items.len());
-        items.for_each(|item| put(self, item));
+        items.fold(self, put)
     }
 
     /// A count of 16 bits, a pointer if the array is `pointed` to, and the array; what is more than the count can say is left out.
-    pub fn counted<T: Copy>(&mut self, pointed: bool, items: &[T], put: impl Fn(&mut Self, T)) {
+    pub fn counted<T: Copy>(
+        &mut self,
+        pointed: bool,
+        items: &[T],
+        put: impl Fn(&mut Self, T) -> &mut Self,
+    ) -> &mut Self {
         let items = items.get(..items.len().min(u16::MAX.into())).unwrap_or_default();
         self.u16(u16::try_from(items.len()).unwrap_or_default());
         if pointed {
             self.pointer(true);
         }
-        self.array(items.iter().copied(), put);
+        self.array(items.iter().copied(), put)
     }
 
     /// A COMVERSION.
-    pub fn version(&mut self, (major, minor): (u16, u16)) {
-        self.u16(major);
-        self.u16(minor);
+    pub fn version(&mut self, (major, minor): (u16, u16)) -> &mut Self {
+        self.u16(major).u16(minor)
     }
 
     /// A pointer to something, or to nothing.
-    pub fn pointer(&mut self, points: bool) {
-        if points {
-            self.u32(FIRST_REFERENT + self.pointers * NEXT_REFERENT);
-            self.pointers += 1;
-        } else {
-            self.u32(0);
-        }
+    pub fn pointer(&mut self, points: bool) -> &mut Self {
+        let id = if points { FIRST_REFERENT + self.pointers * NEXT_REFERENT } else { 0 };
+        self.pointers += u32::from(points);
+        self.u32(id)
     }
 
     /// A conformant-varying string with terminator.
-    pub fn wide(&mut self, text: &str) {
-        self.units(&text.encode_utf16().chain([0]).collect::<Vec<_>>());
+    pub fn wide(&mut self, text: &str) -> &mut Self {
+        self.units(&text.encode_utf16().chain([0]).collect::<Vec<_>>())
     }
 
     /// The same of these UTF-16 units.
-    pub(crate) fn units(&mut self, units: &[u16]) {
-        self.count(units.len());
-        self.u32(0);
-        self.array(units.iter().copied(), Self::u16);
+    pub(crate) fn units(&mut self, units: &[u16]) -> &mut Self {
+        self.count(units.len()).u32(0).array(units.iter().copied(), Self::u16)
     }
 
     /// An MInterfacePointer behind its pointer.
-    pub fn interface_pointer(&mut self, objref: &[u8]) {
-        self.count(objref.len());
-        self.count(objref.len());
-        self.bytes.extend_from_slice(objref);
-        self.align(4);
+    pub fn interface_pointer(&mut self, objref: &[u8]) -> &mut Self {
+        self.count(objref.len()).count(objref.len()).raw(objref).align(4)
+    }
+
+    /// Octets as they are.
+    pub(crate) fn raw(&mut self, octets: &[u8]) -> &mut Self {
+        self.bytes.extend_from_slice(octets);
+        self
     }
 
     /// Pads with zeros.
-    pub fn align(&mut self, alignment: usize) {
+    pub fn align(&mut self, alignment: usize) -> &mut Self {
         self.bytes.resize(self.bytes.len().next_multiple_of(alignment), 0);
+        self
+    }
+
+    /// What was written, at the end.
+    pub fn done(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
     }
 }

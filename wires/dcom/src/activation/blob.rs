@@ -56,30 +56,20 @@ pub(super) fn read(blob: &[u8]) -> Result<Vec<(Uuid, Get<'_>)>, Violation> {
 }
 
 /// A BLOB of these properties.
-pub(super) fn write(properties: Vec<(Uuid, Put)>) -> Vec<u8> {
+pub(super) fn write(properties: Vec<(Uuid, Vec<u8>)>) -> Vec<u8> {
     let (classes, streams): (Vec<Uuid>, Vec<Vec<u8>>) =
-        properties.into_iter().map(|(class, put)| (class, framed(put))).unzip();
+        properties.into_iter().map(|(class, contents)| (class, framed(contents))).unzip();
     let count = streams.len();
     // The length in place (48), two maximum counts, and per property a class and a size.
     let header_size = STREAM_HEADER + (56 + 20 * count).next_multiple_of(8);
     let size = header_size + streams.iter().map(Vec::len).sum::<usize>();
     let mut header = Put::default();
-    header.count(size);
-    header.count(header_size);
-    header.words(&[0, DIFFERENT_MACHINE]);
-    header.count(count);
-    header.uuid(Uuid::nil());
-    header.pointer(true);
-    header.pointer(true);
-    header.pointer(false);
-    header.array(classes.into_iter(), Put::uuid);
-    header.array(streams.iter().map(Vec::len), Put::count);
+    header.count(size).count(header_size).words(&[0, DIFFERENT_MACHINE]).count(count).uuid(Uuid::nil());
+    header.pointer(true).pointer(true).pointer(false);
+    header.array(classes.into_iter(), Put::uuid).array(streams.iter().map(Vec::len), Put::count);
     let mut blob = Put::default();
-    blob.count(size);
-    blob.u32(0);
-    blob.bytes.append(&mut framed(header));
-    streams.iter().for_each(|stream| blob.bytes.extend_from_slice(stream));
-    blob.bytes
+    blob.count(size).u32(0).raw(&framed(header.done()));
+    streams.iter().fold(&mut blob, |blob, stream| blob.raw(stream)).done()
 }
 
 /// How long a property is with the header of its stream.
@@ -106,13 +96,8 @@ fn stream(raw: &[u8]) -> Result<Get<'_>, Violation> {
 }
 
 /// A property as a stream: both headers, and its contents padded to a multiple of 8.
-fn framed(mut contents: Put) -> Vec<u8> {
-    contents.align(8);
+fn framed(contents: Vec<u8>) -> Vec<u8> {
+    let contents = Put::beginning(contents).align(8).done();
     let mut out = Put::beginning(vec![VERSION, LITTLE_ENDIAN]);
-    out.u16(COMMON_HEADER);
-    out.u32(FILLER);
-    out.count(contents.bytes.len());
-    out.u32(0);
-    out.bytes.append(&mut contents.bytes);
-    out.bytes
+    out.u16(COMMON_HEADER).u32(FILLER).count(contents.len()).u32(0).raw(&contents).done()
 }

@@ -62,9 +62,10 @@ fn objrefs(stub: &mut Get<'_>, count: usize) -> Result<Vec<Option<Bytes>>, Viola
 }
 
 /// Writes what `objrefs` reads.
-fn put_objrefs(out: &mut Put, interfaces: &[(Uuid, u32, Option<Bytes>)]) {
+fn put_objrefs<'p>(out: &'p mut Put, interfaces: &[(Uuid, u32, Option<Bytes>)]) -> &'p mut Put {
     out.array(interfaces.iter().map(|(_, _, objref)| objref.is_some()), Put::pointer);
-    interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref()).for_each(|raw| out.interface_pointer(raw));
+    let there = interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref());
+    there.fold(out, |out, raw| out.interface_pointer(raw))
 }
 
 impl Activation {

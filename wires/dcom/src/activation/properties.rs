@@ -175,48 +175,34 @@ impl Request {
             (INSTANTIATION, self.instantiation.put()),
             (CONTEXT, self.put_contexts()),
             (SECURITY, self.put_server()),
-            (LOCATION, Put::beginning(vec![0; 16])),
+            (LOCATION, vec![0; 16]),
             (SCM_REQUEST, self.put_scm()),
         ])
     }
 
     /// Four words that say nothing of interest, then both contexts.
-    fn put_contexts(&self) -> Put {
+    fn put_contexts(&self) -> Vec<u8> {
         let mut put = Put::default();
-        put.words(&[0; 4]);
-        put.pointer(self.context.is_some());
-        put.pointer(self.prototype.is_some());
-        for objref in self.context.iter().chain(&self.prototype) {
-            put.interface_pointer(objref);
-        }
-        put
+        put.words(&[0; 4]).pointer(self.context.is_some()).pointer(self.prototype.is_some());
+        let both = self.context.iter().chain(&self.prototype);
+        both.fold(&mut put, |put, objref| put.interface_pointer(objref)).done()
     }
 
     /// COSERVERINFO has the name of the server and nothing else.
-    fn put_server(&self) -> Put {
+    fn put_server(&self) -> Vec<u8> {
         let mut put = Put::default();
-        put.u32(0);
-        put.pointer(self.server.is_some());
-        put.pointer(false);
+        put.u32(0).pointer(self.server.is_some()).pointer(false);
         if let Some(name) = &self.server {
-            put.u32(0);
-            put.pointer(name.is_some());
-            put.words(&[0, 0]);
-            if let Some(name) = name {
-                put.wide(name);
-            }
+            put.u32(0).pointer(name.is_some()).words(&[0, 0]);
         }
-        put
+        self.server.iter().flatten().fold(&mut put, |put, name| put.wide(name)).done()
     }
 
     /// ScmRequestInfoData: a null pointer, then one to the impersonation level and the protocols.
-    fn put_scm(&self) -> Put {
+    fn put_scm(&self) -> Vec<u8> {
         let mut put = Put::default();
-        put.pointer(false);
-        put.pointer(true);
-        put.u32(self.impersonation);
-        put.counted(true, &self.protseqs, Put::u16);
-        put
+        put.pointer(false).pointer(true).u32(self.impersonation);
+        put.counted(true, &self.protseqs, Put::u16).done()
     }
 }
 
@@ -231,15 +217,11 @@ impl Special {
 
     /// All of SpecialPropertiesData, with what is reserved as zeros. The second word says whether a session
     /// is named.
-    fn put(&self) -> Put {
+    fn put(&self) -> Vec<u8> {
         let mut put = Put::default();
         let named = (self.session != ANY_SESSION).into();
         put.words(&[self.session, named, self.impersonating, self.partitioned, self.authn_level]);
-        put.uuid(self.partition);
-        put.words(&[0, self.class_context, self.flags, 0]);
-        put.u64(0);
-        put.words(&[0; 5]);
-        put
+        put.uuid(self.partition).words(&[0, self.class_context, self.flags, 0]).u64(0).words(&[0; 5]).done()
     }
 }
 
@@ -256,18 +238,13 @@ impl Instantiation {
         Ok(Self { clsid, class_context, flags, iids, version })
     }
 
-    fn put(&self) -> Put {
+    fn put(&self) -> Vec<u8> {
         let mut put = Put::default();
-        put.uuid(self.clsid);
-        put.words(&[self.class_context, self.flags, 0]);
-        put.count(self.iids.len());
-        put.u32(0);
-        put.pointer(true);
+        put.uuid(self.clsid).words(&[self.class_context, self.flags, 0]);
+        put.count(self.iids.len()).u32(0).pointer(true);
         // In place 48 bytes, then the maximum count and the array.
-        put.count(blob::framed_len(52 + 16 * self.iids.len()));
-        put.version(self.version);
-        put.array(self.iids.iter().copied(), Put::uuid);
-        put
+        put.count(blob::framed_len(52 + 16 * self.iids.len())).version(self.version);
+        put.array(self.iids.iter().copied(), Put::uuid).done()
     }
 }
 
@@ -304,13 +281,9 @@ fn scm_request(get: &mut Get<'_>) -> Result<(u32, Vec<u16>), Violation> {
 
 /// A client context without properties (2.2.20).
 fn client_context(id: Uuid) -> Bytes {
-    let mut put = Put::default();
-    put.u16(1);
-    put.u16(1);
-    put.uuid(id);
     // Flags: by value; then a reserved word, numbers and lengths of extents and properties; and that it is frozen.
-    put.words(&[2, 0, 0, 0, 0, 0, 1]);
-    ObjRef::custom(ICONTEXT, CONTEXT_MARSHALER, put.bytes, 0).write()
+    let context = Put::default().u16(1).u16(1).uuid(id).words(&[2, 0, 0, 0, 0, 0, 1]).done();
+    ObjRef::custom(ICONTEXT, CONTEXT_MARSHALER, context, 0).write()
 }
 
 /// Writes a BLOB of the two properties that servers answer with.
@@ -333,15 +306,13 @@ pub(super) fn read_results(data: &[u8]) -> Result<Activated, Violation> {
 }
 
 /// PropsOutInfo (2.2.22.2.9): three arrays of the same length, then the OBJREFs of those that are there.
-fn put_interfaces(activated: &Activated) -> Put {
+fn put_interfaces(activated: &Activated) -> Vec<u8> {
     let interfaces = &activated.interfaces;
     let mut put = Put::default();
-    put.count(interfaces.len());
-    (0..3).for_each(|_| put.pointer(true));
+    put.count(interfaces.len()).pointer(true).pointer(true).pointer(true);
     put.array(interfaces.iter().map(|(iid, _, _)| *iid), Put::uuid);
     put.array(interfaces.iter().map(|(_, hresult, _)| *hresult), Put::u32);
-    put_objrefs(&mut put, interfaces);
-    put
+    put_objrefs(&mut put, interfaces).done()
 }
 
 /// Its counterpart: IID, HRESULT and OBJREF of each interface asked for.
@@ -355,18 +326,12 @@ fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, 
 }
 
 /// ScmReplyInfoData (2.2.22.2.8): where the object's exporter is.
-fn put_exporter(activated: &Activated) -> Put {
-    let resolved = &activated.resolved;
+fn put_exporter(activated: &Activated) -> Vec<u8> {
+    let Resolved { bindings, rem_unknown, authn_hint, version } = &activated.resolved;
     let mut put = Put::default();
-    put.pointer(false);
-    put.pointer(true);
-    put.u64(activated.oxid);
-    put.pointer(true);
-    put.uuid(resolved.rem_unknown);
-    put.u32(resolved.authn_hint);
-    put.version(resolved.version);
-    resolved.bindings.put(&mut put);
-    put
+    put.pointer(false).pointer(true).u64(activated.oxid).pointer(true);
+    put.uuid(*rem_unknown).u32(*authn_hint).version(*version);
+    bindings.put(&mut put).done()
 }
 
 /// Its counterpart: OXID, and what ResolveOxid would have said.

@@ -20,18 +20,12 @@ const GET_CLASS_OBJECT: u32 = u32::MAX;
 
 /// Arguments. What they cannot say is the client's COMVERSION: that is what ORPCTHIS tells.
 pub fn write_request(activation: &Activation) -> Vec<u8> {
+    let mode = if activation.class_object { GET_CLASS_OBJECT } else { 0 };
     let mut out = Put::default();
-    out.uuid(activation.clsid);
     // Neither the name of a file nor a storage to make the object from.
-    out.pointer(false);
-    out.pointer(false);
-    out.u32(activation.impersonation);
-    out.u32(if activation.class_object { GET_CLASS_OBJECT } else { 0 });
-    out.count(activation.iids.len());
-    out.pointer(true);
-    out.array(activation.iids.iter().copied(), Put::uuid);
-    out.counted(false, &activation.protseqs, Put::u16);
-    out.bytes
+    out.uuid(activation.clsid).pointer(false).pointer(false).u32(activation.impersonation).u32(mode);
+    out.count(activation.iids.len()).pointer(true).array(activation.iids.iter().copied(), Put::uuid);
+    out.counted(false, &activation.protseqs, Put::u16).done()
 }
 
 /// Reads them; `version` is that of ORPCTHIS.
@@ -57,19 +51,13 @@ pub fn write_reply(activated: &Activated) -> Vec<u8> {
     let Activated { oxid, resolved, hresult, interfaces } = activated;
     let found = !is_failure(*hresult);
     let mut out = Put::default();
-    out.u64(*oxid);
-    out.pointer(found);
+    out.u64(*oxid).pointer(found);
     if found {
         resolved.bindings.put(&mut out);
     }
-    out.uuid(resolved.rem_unknown);
-    out.u32(resolved.authn_hint);
-    out.version(resolved.version);
-    out.u32(*hresult);
-    put_objrefs(&mut out, interfaces);
-    out.array(interfaces.iter().map(|(_, hresult, _)| *hresult), Put::u32);
-    out.u32(hresult::S_OK);
-    out.bytes
+    out.uuid(resolved.rem_unknown).u32(resolved.authn_hint).version(resolved.version).u32(*hresult);
+    let hresults = interfaces.iter().map(|(_, hresult, _)| *hresult);
+    put_objrefs(&mut out, interfaces).array(hresults, Put::u32).u32(hresult::S_OK).done()
 }
 
 /// Reads them; `iids` are those asked for.

@@ -45,9 +45,7 @@ pub fn write_properties(request: &Request, opnum: u16) -> Vec<u8> {
         // Nobody aggregates across machines.
         out.pointer(false);
     }
-    out.pointer(true);
-    custom(&mut out, PROPERTIES_IN, PROPERTIES_IN_CLASS, request.write());
-    out.bytes
+    custom(out.pointer(true), PROPERTIES_IN, PROPERTIES_IN_CLASS, request.write()).done()
 }
 
 /// Reads every property of the arguments of operation `opnum`.
@@ -72,8 +70,7 @@ pub fn write_reply(activated: &Activated) -> Vec<u8> {
     if found {
         custom(&mut out, PROPERTIES_OUT, PROPS_OUT, properties::write_results(activated));
     }
-    out.u32(hresult);
-    out.bytes
+    out.u32(hresult).done()
 }
 
 /// Reads them. Where the activation failed, only the HRESULT is there.
@@ -100,9 +97,9 @@ fn blob(stub: &mut Get<'_>, class: Uuid) -> Result<bytes::Bytes, Violation> {
 }
 
 /// Writes a BLOB in a custom OBJREF.
-fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) {
+fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) -> &mut Put {
     // Windows counts 8 bytes more than there are.
-    out.interface_pointer(&ObjRef::custom(iid, clsid, data, 8).write());
+    out.interface_pointer(&ObjRef::custom(iid, clsid, data, 8).write())
 }
 
 #[cfg(test)]

@@ -319,10 +319,7 @@ impl Bind {
         if usize::from(count) > limits::CONTEXTS_AT_ONCE {
             return Err(Breach::Contexts { limit: limits::CONTEXTS_AT_ONCE });
         }
-        let mut contexts = Vec::new();
-        for _ in 0..count {
-            contexts.push(ContextElement::read(cursor)?);
-        }
+        let contexts = (0..count).map(|_| ContextElement::read(cursor)).collect::<Result<_, _>>()?;
         Ok(Self { max_xmit, max_recv, group, contexts })
     }
 
@@ -342,10 +339,7 @@ impl BindAck {
         let address = address.strip_suffix(&[0]).unwrap_or(address).to_vec();
         cursor.align(4, WHAT)?;
         let [count, _, _, _] = cursor.octets(WHAT)?;
-        let mut results = Vec::new();
-        for _ in 0..count {
-            results.push(ContextResult::read(cursor)?);
-        }
+        let results = (0..count).map(|_| ContextResult::read(cursor)).collect::<Result<_, _>>()?;
         Ok(Self { max_xmit, max_recv, group, address, results })
     }
 

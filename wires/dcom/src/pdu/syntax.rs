@@ -97,10 +97,7 @@ impl ContextElement {
         let id = cursor.u16(WHAT)?;
         let [count, _] = cursor.octets(WHAT)?;
         let interface = Syntax::read(cursor)?;
-        let mut transfers = Vec::new();
-        for _ in 0..count {
-            transfers.push(Syntax::read(cursor)?);
-        }
+        let transfers = (0..count).map(|_| Syntax::read(cursor)).collect::<Result<_, _>>()?;
         Ok(Self { id, interface, transfers })
     }
 
