@@ -134,13 +134,8 @@ fn class_of(object: &Object) -> Result<Vec<Interface>, Failure> {
     let (class,) =
         typed(object, &PROVIDE_CLASS_INFO).call::<_, (Option<Reference>,), Failure>(GET_CLASS_INFO, ())?;
     let class = Told::of(object, class)?;
-    let mut found = Vec::new();
-    for (part, flags) in class.implemented()? {
-        if flags & SOURCE != 0 {
-            found.push(part.interface()?);
-        }
-    }
-    Ok(found)
+    let sources = class.implemented()?.into_iter().filter(|(_, flags)| flags & SOURCE != 0);
+    sources.map(|(part, _)| part.interface()).collect()
 }
 
 /// An interface with the signals that calls of these are.

@@ -31,6 +31,7 @@ use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
 use everywire_model::{Body, Budget, Failure, Handle, Initiator, Reference, Scalar};
+use std::fmt;
 use std::sync::Arc;
 use wrong::{bad, contradicts, count_of, miscounted, too_long};
 
@@ -327,6 +328,12 @@ impl NdrSink {
         } else {
             write(self);
         }
+    }
+}
+
+impl fmt::Debug for NdrSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NdrSink({} octets written, {} referents open)", self.stub.len(), self.depth)
     }
 }
 

@@ -41,13 +41,7 @@ impl Plain<'_> {
         Ok(match self {
             Self::Empty => 0.0,
             // VARIANT_TRUE is -1.
-            Self::Bool(truth) => {
-                if *truth {
-                    -1.0
-                } else {
-                    0.0
-                }
-            }
+            Self::Bool(truth) => f64::from(-i8::from(*truth)),
             Self::Whole(number) => *number as f64,
             Self::Single(number) => f64::from(*number),
             Self::Real(number) | Self::Date(number) => *number,

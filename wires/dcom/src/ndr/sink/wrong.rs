@@ -2,11 +2,9 @@
 //!
 //! All of these are mistakes of the caller on this side, so they blame the user and nothing was sent.
 
-use super::NdrSink;
 use crate::ndr::watch::Contradiction;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind as Why};
-use std::fmt;
 
 pub(super) fn count_of(len: usize) -> Visit<u32> {
     u32::try_from(len).map_err(|_| Failure::over_limit(Initiator::User, "elements", len, u32::MAX))
@@ -33,14 +31,4 @@ pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
 #[cold]
 pub(super) fn miscounted() -> Failure {
     bad("a composite holds another number of values than it began with")
-}
-
-impl fmt::Debug for NdrSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let written = self.stub.len();
-        f.debug_struct("NdrSink")
-            .field("written", &written)
-            .field("depth", &self.depth)
-            .finish_non_exhaustive()
-    }
 }

@@ -156,19 +156,15 @@ impl Accepting {
         status: u32,
         unexecuted: bool,
     ) {
-        if self.signs_faults && shield.is_some() {
-            let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
-            let heading = Heading { flags, ..Heading::answer(PduKind::Fault, call, context) };
-            let sent = self.channel.message(&heading, shield, true, |out| {
-                out.extend_from_slice(&status.to_le_bytes());
-                out.extend_from_slice(&[0; 4]);
-                Ok(())
-            });
-            if sent.is_ok() {
-                return;
-            }
+        let flags = if unexecuted { crate::frame::DID_NOT_EXECUTE } else { 0 };
+        let heading = Heading { flags, ..Heading::answer(PduKind::Fault, call, context) };
+        let signs = self.signs_faults && shield.is_some();
+        // The status, and four reserved octets.
+        let contents = u64::from(status).to_le_bytes();
+        let mut put = || self.channel.message(&heading, shield, true, |out| Ok(out.extend(contents)));
+        if !(signs && put().is_ok()) {
+            self.send_fault(call, context, status, unexecuted);
         }
-        self.send_fault(call, context, status, unexecuted);
     }
 
     /// An unsigned fault: header, context, status. `unexecuted` says that no servant has seen the call, so

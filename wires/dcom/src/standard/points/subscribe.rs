@@ -44,10 +44,8 @@ pub fn subscribe(
 ) -> Result<Subscription, Failure> {
     let wanted = wanted(interface, signal)?;
     reachable(exporter, object)?;
-    let mut parts = Vec::new();
-    for source in wanted {
-        parts.push(Advice::make(exporter, object, source, signal, listener)?);
-    }
+    let advise = |source| Advice::make(exporter, object, source, signal, listener);
+    let parts = wanted.into_iter().map(advise).collect::<Result<Vec<_>, _>>()?;
     Ok(Subscription::new(move || drop(parts)))
 }
 
@@ -211,13 +209,7 @@ impl Advice {
         let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);
         let sink = pointer(exporter, iid, &key);
         let advised = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),));
-        let (cookie,) = match advised {
-            Ok(advised) => advised,
-            Err(failure) => {
-                exporter.objects().withdraw(&key);
-                return Err(failure);
-            }
-        };
+        let (cookie,) = advised.inspect_err(|_| exporter.objects().withdraw(&key))?;
         lock(&exporter.standard().points.listening).push(Arc::downgrade(&listening));
         exporter.objects().attend();
         Ok(Self { exporter: exporter.weak(), point, cookie, key, listening })
