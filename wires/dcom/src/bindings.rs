@@ -205,6 +205,17 @@ impl DualStringArray {
     }
 }
 
+/// Each once, in their order.
+pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 /// What stands before the next zero, and what behind it.
 fn text(units: &[u16]) -> (String, &[u16]) {
     let end = units.iter().position(|unit| *unit == 0).unwrap_or(units.len());

@@ -10,7 +10,7 @@
 //! Everything that the node says is shown as text and nothing of it is called.
 
 use crate::address;
-use crate::bindings::{DualStringArray, SecurityBinding};
+use crate::bindings::{DualStringArray, SecurityBinding, distinct};
 use crate::exporter::raw::done;
 use crate::resolver::{opnum, parse_server_alive2_reply};
 use crate::security::Security;
@@ -237,8 +237,7 @@ fn other_endpoint(tower: &Tower) -> String {
 
 /// The authentication services that are offered, by name (MS-RPCE 2.2.1.1.7), each once.
 fn services(bindings: &[SecurityBinding]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for binding in bindings {
+    let named = |binding: &SecurityBinding| {
         let name = match binding.service {
             9 => "Negotiate".to_owned(),
             10 => "NTLM".to_owned(),
@@ -247,12 +246,9 @@ fn services(bindings: &[SecurityBinding]) -> String {
             68 => "Netlogon".to_owned(),
             other => format!("service {other}"),
         };
-        let name =
-            if binding.principal.is_empty() { name } else { format!("{name} ({})", binding.principal) };
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+        if binding.principal.is_empty() { name } else { format!("{name} ({})", binding.principal) }
+    };
+    let names = distinct(bindings.iter().map(named));
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 

@@ -57,10 +57,8 @@ impl<'a> Lead<'a> {
         if edits.iter().flatten().all(|headers| headers.edits().is_empty()) {
             return Ok(lead);
         }
-        let mut all = match carries.body.filter(|_| !lead.came.is_empty()) {
-            Some(body) => extents(body)?,
-            None => Vec::new(),
-        };
+        let came = carries.body.filter(|_| !lead.came.is_empty());
+        let mut all = came.map(extents).transpose()?.unwrap_or_default();
         all.retain(|extent| edits.iter().flatten().all(|headers| keeps(headers, extent.id)));
         for header in edits.iter().flatten().flat_map(|headers| headers.brought()) {
             all.push(extent(header)?);

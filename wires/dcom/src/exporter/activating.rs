@@ -95,10 +95,9 @@ impl Exporter {
     fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
         // Room is reserved before the program's own code runs, and given back if it makes nothing.
         let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        let made = match self.objects().create(class) {
-            Some(made) => made.map_err(|failure| hresult::of(&failure)),
-            None => Err(REGDB_E_CLASSNOTREG),
-        };
+        let made = self.objects().create(class);
+        let made =
+            made.ok_or(REGDB_E_CLASSNOTREG).and_then(|made| made.map_err(|failure| hresult::of(&failure)));
         match &made {
             Ok(key) => self.enter_made(key, &owner, true),
             Err(_) => self.exports.unreserve(&owner),

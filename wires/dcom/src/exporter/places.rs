@@ -7,7 +7,7 @@
 //! stand among the bindings under a protocol of their own, are not told to other machines, and are believed only where they
 //! came over such a socket. A peer's list is cut at `ADDRESSES`, so that it cannot have this node try any number of them.
 
-use crate::bindings::{DualStringArray, SecurityBinding, StringBinding};
+use crate::bindings::{DualStringArray, SecurityBinding, StringBinding, distinct};
 use crate::lock::lock;
 use crate::security::Security;
 use everywire_model::reach::wildcard;
@@ -55,14 +55,10 @@ fn reached(place: &Place, objects: &dyn Objects) -> Vec<Endpoint> {
         (reach.wildcard, place.profile().endpoints.first())
     {
         let own = if wildcard(bound).is_some_and(|any| any.is_ipv6()) { "::1" } else { "127.0.0.1" };
-        for host in [Some(own.to_owned()), host_name()].into_iter().flatten() {
-            let endpoint = Endpoint::Tcp { host, port: *port };
-            if !endpoints.contains(&endpoint) {
-                endpoints.push(endpoint);
-            }
-        }
+        let hosts = [Some(own.to_owned()), host_name()].into_iter().flatten();
+        endpoints.extend(hosts.map(|host| Endpoint::Tcp { host, port: *port }));
     }
-    endpoints
+    distinct(endpoints)
 }
 
 /// Where to connect by these bindings; sockets of this machine only if `local`, that is, if they came by such a one.
@@ -98,12 +94,7 @@ fn services_of(places: &[Place]) -> Vec<u16> {
 fn with_services(listening: &[Endpoint], services: &[u16]) -> DualStringArray {
     let security =
         services.iter().map(|service| SecurityBinding { service: *service, principal: String::new() });
-    let mut strings: Vec<StringBinding> = Vec::new();
-    for address in listening.iter().filter_map(StringBinding::of) {
-        if !strings.contains(&address) {
-            strings.push(address);
-        }
-    }
+    let strings = distinct(listening.iter().filter_map(StringBinding::of));
     DualStringArray { strings, security: security.collect() }
 }
 

@@ -80,10 +80,7 @@ impl WireState for Exporter {
     fn lend(&self, key: &[u8]) -> Lease {
         let servants = self.objects.servants(key);
         servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
-        match self.arc() {
-            Some(exporter) => Lease::new(Arc::new(Hold::lend(exporter, key))),
-            None => Lease::default(),
-        }
+        self.arc().map(|exporter| Lease::new(Arc::new(Hold::lend(exporter, key)))).unwrap_or_default()
     }
 
     fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {

@@ -154,10 +154,8 @@ static SCALARS: [Option<(Shape, Option<usize>)>; 24] = [
 
 /// The shape of what has a VARTYPE and no parts.
 pub(crate) fn scalar(vt: u16) -> Visit<Shape> {
-    match SCALARS.get(usize::from(vt)) {
-        Some(Some((shape, _))) => Ok(shape.clone()),
-        _ => Err(refused(vt)),
-    }
+    let found = SCALARS.get(usize::from(vt)).and_then(Option::as_ref);
+    found.map(|(shape, _)| shape.clone()).ok_or_else(|| refused(vt))
 }
 
 /// The shape of what has a VARTYPE and is one number, and the bytes that it takes; 0 for what has no value.

@@ -225,10 +225,7 @@ impl Channel {
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Breach> {
         let assemblies = self.assemblies.due().filter(|due| *due <= now);
         let late = self.due.late(now).or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
-        match late {
-            Some(seconds) => Err(Breach::TooSlow { seconds }),
-            None => Ok(()),
-        }
+        late.map_or(Ok(()), |seconds| Err(Breach::TooSlow { seconds }))
     }
 
     /// When a fragmented message that begins now must be whole.

@@ -1,8 +1,8 @@
 //! The servants that stand by for every node and every object.
 
 use super::contracts::{CONNECTION_POINT_CONTAINER, PROVIDE_CLASS_INFO, PROVIDE_CLASS_INFO2};
-use super::serving::Own;
-use super::{activation, contracts, dispatch, is_standard, mapper, points, typeinfo};
+use super::serving::{Own, own_servants};
+use super::{activation, contracts, dispatch, mapper, points, typeinfo};
 use super::{object_exporter, rem_unknown};
 use crate::exporter::Exporter;
 use crate::exporter::raw::Raw;
@@ -62,5 +62,5 @@ pub fn offers(exporter: &Exporter, key: &[u8], iid: Uuid) -> bool {
         contracts::PROVIDE_CLASS_INFO2_ID,
         iid_of(&contracts::CONTRACT),
     ];
-    given.contains(&iid) && exporter.objects().servants(key).iter().any(|held| !is_standard(held.interface()))
+    given.contains(&iid) && !own_servants(exporter, key).is_empty()
 }

@@ -39,6 +39,13 @@ impl<T: Send + Sync> Servant for Own<T> {
     }
 }
 
+/// The servants of an object that are its own and not the wire's: those that are told of, and called by name.
+pub(super) fn own_servants(exporter: &Exporter, key: &[u8]) -> Vec<Arc<dyn Servant>> {
+    let mut all = exporter.objects().servants(key);
+    all.retain(|servant| !super::is_standard(servant.interface()));
+    all
+}
+
 /// The object under a key as an interface pointer of this type.
 pub(super) fn pointer(exporter: &Exporter, iid: Uuid, key: &[u8]) -> Reference {
     exporter.objects().publish(&iid.to_string(), key)

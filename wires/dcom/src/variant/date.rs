@@ -37,10 +37,7 @@ pub(crate) fn text(date: f64) -> Option<String> {
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
-    let (date, time) = match text.split_once([' ', 'T']) {
-        Some((date, time)) => (date, Some(time)),
-        None => (text, None),
-    };
+    let (date, time) = text.split_once([' ', 'T']).map_or((text, None), |(date, time)| (date, Some(time)));
     let mut parts = date.splitn(3, '-').map(|part| part.parse::<i64>().ok().filter(|_| is_digits(part)));
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let days = everywire_model::date::days(year, month, day) + EPOCH;

@@ -76,10 +76,7 @@ impl Plain<'_> {
             Self::Bool(true) => most,
             Self::Bool(false) => 0,
             Self::Whole(number) => *number,
-            Self::Text(text) => match text.trim().parse::<i128>() {
-                Ok(number) => number,
-                Err(_) => rounded(self.real()?)?,
-            },
+            Self::Text(text) => text.trim().parse().or_else(|_| rounded(self.real()?))?,
             Self::Single(_) | Self::Real(_) | Self::Money(_) | Self::Date(_) => rounded(self.real()?)?,
         };
         if (least..=most).contains(&number) { Ok(number) } else { Err(DISP_E_OVERFLOW) }

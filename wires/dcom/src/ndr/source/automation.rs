@@ -211,10 +211,10 @@ impl<'a> NdrSource<'a> {
         for _ in 0..dimensions {
             let elements = self.window.u32()?;
             self.window.i32()?;
-            match product.checked_mul(elements) {
-                Some(next) => product = next,
-                None => return self.wrong(Violation::BadSafearray),
-            }
+            let Some(next) = product.checked_mul(elements) else {
+                return self.wrong(Violation::BadSafearray);
+            };
+            product = next;
             if dimensions > 1 {
                 bounds.push(elements as usize);
             }

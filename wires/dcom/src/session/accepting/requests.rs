@@ -83,10 +83,8 @@ impl Accepting {
         }
         let due = self.channel.assembly_due(now);
         let limits = &self.channel.limits;
-        match self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due)? {
-            Some((first, stub)) => self.call_in(&first, stub),
-            None => Ok(()),
-        }
+        let whole = self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due)?;
+        whole.map_or(Ok(()), |(first, stub)| self.call_in(&first, stub))
     }
 
     /// Whether a fragment may come now, as far as its header says. `false`: it was answered by a fault.

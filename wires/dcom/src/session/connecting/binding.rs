@@ -105,10 +105,7 @@ impl Connecting {
 
     /// The level as it stands in trailers: nobody sends `call` (MS-RPCE 2.2.1.1.8).
     fn level(&self) -> Level {
-        match self.security.level {
-            Level::Call => Level::Packet,
-            level => level,
-        }
+        if self.security.level == Level::Call { Level::Packet } else { self.security.level }
     }
 
     /// `None` at level none. The target's name for Kerberos is made of `host`.

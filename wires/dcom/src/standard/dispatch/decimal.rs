@@ -69,10 +69,7 @@ impl Decimal {
     /// Reads digits with a point; those beyond what it holds are rounded away.
     pub(super) fn parse(text: &str) -> Result<Self, u32> {
         let text = text.trim();
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
+        let (negative, text) = (text.starts_with('-'), text.strip_prefix(['-', '+']).unwrap_or(text));
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if whole.is_empty() && fraction.is_empty() {
             return Err(DISP_E_TYPEMISMATCH);

@@ -15,7 +15,7 @@
 use super::call::variant_of;
 use super::coerce::{content, empty, is_missing, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
-use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT, callable};
+use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT};
 use crate::IDISPATCH;
 use crate::exporter::Exporter;
 use crate::hresult::{
@@ -25,6 +25,7 @@ use crate::hresult::{
 };
 use crate::standard::asking::{Told, ask};
 use crate::standard::guid::Guid;
+use crate::standard::serving::own_servants;
 use crate::standard::values::body_of;
 use everywire_model::contract::{Direction, Interface};
 use everywire_model::shape::{Hold, Pointer, PointerKind, Shape};
@@ -157,7 +158,7 @@ fn arrange(exporter: &Exporter, key: &[u8], given: &Given) -> Result<Call, Wrong
 /// The first servant of the object that has a member with this DISPID, called in this way.
 fn find(exporter: &Exporter, key: &[u8], id: i32, flags: u32) -> Option<(Arc<dyn Servant>, usize)> {
     let wanted = |access: Access| flags & access as u32 != 0;
-    callable(exporter, key).into_iter().find_map(|servant| {
+    own_servants(exporter, key).into_iter().find_map(|servant| {
         let members = members(servant.interface());
         let fits = members.iter().find(|member| member.id == id && wanted(member.access));
         // A property that is set by value is also what setting it by reference means, where there is no other way.

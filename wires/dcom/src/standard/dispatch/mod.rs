@@ -20,7 +20,7 @@ use crate::exporter::Exporter;
 use crate::hresult::DISP_E_BADINDEX;
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Interface, Request, Servant};
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 /// Flag of Invoke: the caller does not look at the result.
 const ZERO_RESULT: u32 = 0x0002_0000;
@@ -60,11 +60,4 @@ impl Servant for Dispatch {
             _ => request.finish(Err(no_operation(&DISPATCH))),
         }
     }
-}
-
-/// The servants of an object that are called by name: its own, not the wire's.
-fn callable(exporter: &Exporter, key: &[u8]) -> Vec<Arc<dyn Servant>> {
-    let mut all = exporter.objects().servants(key);
-    all.retain(|servant| !super::is_standard(servant.interface()));
-    all
 }

@@ -1,10 +1,10 @@
 //! GetIDsOfNames (MS-OAUT 3.1.4.3).
 
-use super::callable;
 use super::members::{UNKNOWN, members, same_name};
 use crate::exporter::Exporter;
 use crate::hresult::{DISP_E_UNKNOWNINTERFACE, DISP_E_UNKNOWNNAME, E_INVALIDARG, S_OK};
 use crate::standard::guid::Guid;
+use crate::standard::serving::own_servants;
 use everywire_model::contract::Operation;
 use everywire_model::{Failure, Request};
 
@@ -30,7 +30,7 @@ pub(super) fn look_up(exporter: &Exporter, request: &mut Request) -> Result<(), 
 fn found(exporter: &Exporter, key: &[u8], names: &[String]) -> (Vec<i32>, u32) {
     let unknown = (vec![UNKNOWN; names.len()], DISP_E_UNKNOWNNAME);
     let Some((first, rest)) = names.split_first() else { return (Vec::new(), S_OK) };
-    for servant in callable(exporter, key) {
+    for servant in own_servants(exporter, key) {
         let interface = servant.interface();
         let Some(member) = members(interface).into_iter().find(|member| same_name(&member.name, first))
         else {

@@ -1,5 +1,6 @@
 //! What is served where, and who may know.
 
+use crate::bindings::distinct;
 use crate::exporter::Exporter;
 use crate::hresult::{self, NCA_ACCESS_DENIED};
 use crate::security::{Level, Security, address_of_peer};
@@ -73,16 +74,10 @@ pub(super) fn entries(exporter: &Exporter) -> Vec<Entry> {
 pub(super) fn addresses(exporter: &Exporter) -> Vec<(Ipv4Addr, u16)> {
     let places = exporter.objects().places();
     let endpoints = places.iter().flat_map(|place| &place.profile().endpoints);
-    let mut found = Vec::new();
-    for endpoint in endpoints {
-        if let Endpoint::Tcp { host, port } = endpoint {
-            let address = (host.parse().unwrap_or(Ipv4Addr::UNSPECIFIED), *port);
-            if !found.contains(&address) {
-                found.push(address);
-            }
-        }
-    }
-    found
+    distinct(endpoints.filter_map(|endpoint| match endpoint {
+        Endpoint::Tcp { host, port } => Some((host.parse().unwrap_or(Ipv4Addr::UNSPECIFIED), *port)),
+        _ => None,
+    }))
 }
 
 /// The tower of an interface at an address.

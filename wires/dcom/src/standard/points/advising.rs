@@ -89,10 +89,7 @@ impl Point {
 
     /// Forgets a sink, as its listener asks for.
     pub(super) fn unadvise(&self, cookie: u32) -> Result<(), Failure> {
-        match self.remove(cookie) {
-            true => Ok(()),
-            false => Err(refused(CONNECT_E_NOCONNECTION)),
-        }
+        if self.remove(cookie) { Ok(()) } else { Err(refused(CONNECT_E_NOCONNECTION)) }
     }
 
     /// Forgets a sink. Whether it was there.
@@ -110,7 +107,7 @@ impl Point {
 }
 
 /// The source interfaces of the object under a key.
-pub(super) fn sources_of(exporter: &Exporter, key: &[u8]) -> Vec<Source> {
+pub(in crate::standard) fn sources_of(exporter: &Exporter, key: &[u8]) -> Vec<Source> {
     let mut all: Vec<Source> = Vec::new();
     for servant in exporter.objects().servants(key) {
         for source in sources(servant.interface()) {

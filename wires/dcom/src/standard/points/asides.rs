@@ -38,16 +38,13 @@ pub(super) fn aside(job: impl FnOnce() + Send + 'static) {
 
 /// Does what waits, until there is nothing.
 fn work() {
-    loop {
-        let next = {
-            let mut asides = lock(&ASIDES);
-            let next = asides.jobs.pop_front();
-            asides.running -= usize::from(next.is_none());
-            next
-        };
-        match next {
-            Some(job) => job(),
-            None => return,
-        }
+    let next = || {
+        let mut asides = lock(&ASIDES);
+        let next = asides.jobs.pop_front();
+        asides.running -= usize::from(next.is_none());
+        next
+    };
+    while let Some(job) = next() {
+        job();
     }
 }

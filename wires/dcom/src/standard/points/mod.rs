@@ -32,5 +32,6 @@ pub use source::{Source, sources};
 pub use store::{PRINCIPAL_BYTES, WAITING, WAITING_BYTES};
 pub use subscribe::subscribe;
 
+pub(super) use advising::sources_of;
 pub(super) use container::answer_container;
 pub(super) use tables::Points;

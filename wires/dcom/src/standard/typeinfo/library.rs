@@ -9,12 +9,13 @@
 //! own (`BASES`). All interfaces are told as dispinterfaces: what cannot be called by name is not told.
 //! Counts are cut to 16 bits, as TYPEATTR has them.
 
-use super::types::{VT_PTR, VT_VOID, behind, elemdesc, simple, typedesc};
+use super::types::{VT_PTR, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
 use crate::iid_of;
 use crate::standard::contracts::{DISPATCH, FUNCDESC, TYPEATTR, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
-use crate::standard::points::sources;
+use crate::standard::points::sources_of;
+use crate::standard::serving::own_servants;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::Hold;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
@@ -64,19 +65,12 @@ pub(super) struct Library {
 impl Library {
     /// The library of the object under a key: its class first.
     pub(super) fn of(exporter: &Exporter, key: &[u8]) -> Arc<Self> {
-        let servants = exporter.objects().servants(key);
-        let own = servants.into_iter().filter(|servant| !crate::standard::is_standard(servant.interface()));
-        let (mut infos, mut implemented, mut sinks) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut infos, mut implemented) = (Vec::new(), Vec::new());
         let mut class = None;
-        for servant in own {
+        for servant in own_servants(exporter, key) {
             let interface = servant.interface();
             if interface.kind == InterfaceKind::Class && class.is_none() {
                 class = Some((interface.name.to_string(), iid_of(interface)));
-            }
-            for source in sources(interface) {
-                if sinks.iter().all(|held: &Hold<Interface>| iid_of(held) != source.iid) {
-                    sinks.push(source.interface);
-                }
             }
             implemented.push((infos.len() + 1, if infos.is_empty() { DEFAULT } else { 0 }));
             // Nobody can ask an object for its class, but for the interface that it shows.
@@ -85,9 +79,9 @@ impl Library {
             let shown = Interface { name, id, identities: main.identities.clone(), ..interface.clone() };
             infos.push(Info::called_by_name(Hold::new(shown)));
         }
-        for (number, interface) in sinks.into_iter().enumerate() {
+        for (number, source) in sources_of(exporter, key).into_iter().enumerate() {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
-            infos.push(Info::called_by_name(interface));
+            infos.push(Info::called_by_name(source.interface));
         }
         // An object without a class is described as if it had one, by the CLSID that follows from its key.
         let (name, id) = class.unwrap_or_else(|| {
@@ -185,10 +179,7 @@ impl Info {
             elemdesc(tdesc, direction | if optional { 0x10 } else { 0 })
         });
         let slot = i64::try_from(member.index).unwrap_or_default() + i64::from(crate::opnum_base(interface));
-        let returns = match &operation.returns {
-            Shape::Void => simple(VT_VOID),
-            shape => typedesc(shape),
-        };
+        let returns = typedesc(&operation.returns);
         // FUNC_DISPATCH, CC_STDCALL.
         let (funckind, callconv) = (4, 4);
         Some(FUNCDESC {

@@ -15,7 +15,7 @@ pub(crate) mod types;
 
 use super::contracts::PROVIDE_CLASS_INFO2;
 use super::guid::Guid;
-use super::serving::{hand_out, principal, refused};
+use super::serving::{hand_out, own_servants, principal, refused};
 use crate::exporter::Exporter;
 use crate::hresult::{E_INVALIDARG, E_NOTIMPL};
 use crate::iid_of;
@@ -56,9 +56,8 @@ pub(super) fn answer_class_info(exporter: &Arc<Exporter>, request: &mut Request)
 
 /// Answers [`super::contracts::CONTRACT`]: the whole contract of an object.
 pub(super) fn answer_contract(exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
-    let servants = exporter.objects().servants(request.key());
     let (mut contract, mut own) = (Contract::default(), Vec::new());
-    for servant in servants.iter().filter(|servant| !super::is_standard(servant.interface())) {
+    for servant in own_servants(exporter, request.key()) {
         own.push(Guid(iid_of(servant.interface())));
         define(&Hold::new(servant.interface().clone()), &mut contract);
     }
