@@ -50,8 +50,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
                     offset,
                     len: rest.len(),
                     parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
-                    body: None,
-                    values: None,
+                    ..Explained::default()
                 });
                 break;
             }
@@ -109,10 +108,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
     }
     let order = if header.little { "" } else { ", big-endian" };
     let mut summary = format!("{} #{}", header.kind.word(), header.call);
-    for note in &reading.notes {
-        summary.push(' ');
-        summary.push_str(note);
-    }
+    reading.notes.iter().for_each(|note| summary.push_str(&format!(" {note}")));
     summary.push_str(&format!(", {} bytes{order}", header.length));
     let Reading { parts, body, .. } = reading;
     let kind = header.kind.word().to_owned();

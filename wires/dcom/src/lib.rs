@@ -248,15 +248,15 @@ impl Wire for Dcom {
     }
 
     fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {
-        let iid = Uuid::from_bytes_le(asked.interface.get(..16)?.try_into().ok()?);
-        let opnum = u16::from_le_bytes(asked.operation.get(..2)?.try_into().ok()?);
+        let iid = Uuid::from_bytes_le(*asked.interface.first_chunk()?);
+        let opnum = u16::from_le_bytes(*asked.operation.first_chunk()?);
         number(interface, iid, opnum).or_else(|| standard::dispatch_index(interface, iid, opnum))
     }
 
     fn is_own(&self, asked: &Incoming) -> bool {
         // The node's, or plain DCE/RPC of it: which keys there are, their callers do not name.
-        let iid = asked.interface.get(..16).and_then(|raw| raw.try_into().ok()).map(Uuid::from_bytes_le);
-        asked.key.is_empty() || iid.is_some_and(|iid| !is_orpc(iid))
+        let iid = asked.interface.first_chunk();
+        asked.key.is_empty() || iid.is_some_and(|iid| !is_orpc(Uuid::from_bytes_le(*iid)))
     }
 
     // The CLSID that a client must name in an activation to reach the object under this key.

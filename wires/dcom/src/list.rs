@@ -43,9 +43,13 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
     let node = Node::of(&reference, resolver)?;
     let (mut nobody, mut left_out) = (false, Vec::new());
     let (mut all, authentication) = match node.alive() {
-        Ok((version, bindings)) => {
-            let authentication = services(&bindings.security);
-            (vec![node.resolver_presence(version, &bindings, &authentication)], authentication)
+        Ok(((major, minor), DualStringArray { strings, security })) => {
+            let authentication = services(&security);
+            // The node itself: the version of COM it speaks, and the string bindings of its resolver in words.
+            let strings = strings.iter().map(|binding| protocol(binding.tower, &binding.address));
+            let strings = strings.collect::<Vec<_>>().join(", ");
+            let what = ("IObjectExporter".to_owned(), format!("COM {major}.{minor}"), strings);
+            (vec![node.presence("OXID resolver", what, &authentication)], authentication)
         }
         // Nobody is there, does not let us in, or speaks another protocol: that is the answer.
         Err(failure)
@@ -149,20 +153,6 @@ impl<'a> Node<'a> {
             handle = next;
         }
         Ok((all, false))
-    }
-
-    /// The entry that stands for the node itself: the version of COM it speaks, and the string bindings of
-    /// its resolver in words.
-    fn resolver_presence(
-        &self,
-        (major, minor): (u16, u16),
-        bindings: &DualStringArray,
-        authentication: &str,
-    ) -> Presence {
-        let strings: Vec<_> =
-            bindings.strings.iter().map(|binding| protocol(binding.tower, &binding.address)).collect();
-        let what = ("IObjectExporter".to_owned(), format!("COM {major}.{minor}"), strings.join(", "));
-        self.presence("OXID resolver", what, authentication)
     }
 
     /// One entry of the endpoint mapper. Its name is the annotation that the server registered, else the name

@@ -7,6 +7,7 @@ mod undelivered;
 
 use everywire_dcom::bindings::DualStringArray;
 use everywire_dcom::objref::{ObjRef, StdObjRef};
+use everywire_dcom::orpc::ErrorInfo;
 use everywire_dcom::standard::contracts::{
     ADVISE, CONNECTION_POINT, CONNECTION_POINT_CONTAINER, DISPATCH, FIND_CONNECTION_POINT, GET_IDS_OF_NAMES,
     INVOKE, UNADVISE,
@@ -404,20 +405,48 @@ fn variant(shape: Shape, value: Value) -> Value {
     Value::Variant(Box::new((TypedShape(shape), value)))
 }
 
+/// What Invoke answers: result, EXCEPINFO, number of the wrong argument, arguments by reference, HRESULT.
+type Answered = (Variant, (u16, u16, String, String, String, u32, u32, u32, u32), u32, Vec<Variant>, u32);
+
+/// Calls a member by name, of an object of which nothing is known but that it has IDispatch; the content of its result.
+fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value, Failure> {
+    let object = Object::new(Arc::clone(object.target())).typed(Hold::Static(&DISPATCH));
+    let (nil, names) = (Guid(Uuid::nil()), vec![name.to_owned()]);
+    let (ids, _) =
+        object.call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (nil, names, 1_u32, 0_u32))?;
+    let held = |value: &Value| match value {
+        Value::Variant(held) => Variant::new(held.0.0.clone(), held.1.clone()),
+        other => panic!("{other:?} is no VARIANT"),
+    };
+    // Arguments stand in reverse order, and may be asked for as those of a method or of a property.
+    let values: Vec<Variant> = arguments.iter().rev().map(held).collect();
+    let (count, some) = (values.len() as u32, !values.is_empty());
+    let params = (some.then_some(values), None::<Vec<i32>>, count, 0_u32);
+    let beside: (Vec<u32>, Vec<Variant>) = (Vec::new(), Vec::new());
+    let asked = (ids[0], nil, 0_u32, 3_u32, params, 0_u32, beside.0, beside.1);
+    let (result, info, _, _, code) = object.call::<_, Answered, Failure>(INVOKE, asked)?;
+    if hresult::is_failure(code) {
+        let told = ErrorInfo { description: info.3, ..ErrorInfo::default() };
+        let code = if code == hresult::DISP_E_EXCEPTION { info.8 } else { code };
+        return Err(hresult::failure(code, Some(&told)));
+    }
+    let Value::Variant(content) = Value::from(result) else { panic!("no VARIANT") };
+    Ok(content.1)
+}
+
 #[test]
 fn calls_by_name_convert_their_arguments() {
     let house = house();
     let text = |held: &str| variant(BSTR, Value::Text(held.to_owned()));
-    let sum =
-        call::invoke(&house.lamp, "light", &[text("20"), variant(Shape::F64, Value::Float(12.0))]).unwrap();
+    let sum = invoke(&house.lamp, "light", &[text("20"), variant(Shape::F64, Value::Float(12.0))]).unwrap();
     assert_eq!(sum, Value::Integer(42));
-    let wrong = call::invoke(&house.lamp, "light", &[text("x"), text("y")]).unwrap_err();
+    let wrong = invoke(&house.lamp, "light", &[text("x"), text("y")]).unwrap_err();
     assert_eq!(code(&wrong), hresult::DISP_E_TYPEMISMATCH);
-    let few = call::invoke(&house.lamp, "light", &[text("1")]).unwrap_err();
+    let few = invoke(&house.lamp, "light", &[text("1")]).unwrap_err();
     assert_eq!(code(&few), hresult::DISP_E_PARAMNOTOPTIONAL);
-    let many = call::invoke(&house.lamp, "light", &[text("1"), text("2"), text("3")]).unwrap_err();
+    let many = invoke(&house.lamp, "light", &[text("1"), text("2"), text("3")]).unwrap_err();
     assert_eq!(code(&many), hresult::DISP_E_BADPARAMCOUNT);
-    let broken = call::invoke(&house.lamp, "break", &[]).unwrap_err();
+    let broken = invoke(&house.lamp, "break", &[]).unwrap_err();
     assert_eq!(code(&broken), 0x8004_0277);
     assert!(broken.message().contains("the bulb is gone"), "{broken}");
 }
@@ -466,8 +495,7 @@ fn money_and_dates_are_converted_as_such() {
     for price in
         [variant(MONEY, Value::Integer(125_000)), text("12.5"), variant(Shape::F64, Value::Float(12.5))]
     {
-        let day =
-            call::invoke(&till, "pay", &[price, text("2025-01-01"), variant(Shape::Void, Value::Nothing)]);
+        let day = invoke(&till, "pay", &[price, text("2025-01-01"), variant(Shape::Void, Value::Nothing)]);
         assert_eq!(day.unwrap(), Value::Float(45_658.0));
     }
 }

@@ -123,17 +123,11 @@ impl Proxy {
         iids: &[Uuid],
     ) -> Result<Vec<(Uuid, u32)>, Failure> {
         let parsed = parse_query_reply(results).map_err(|violation| violation.at(base))?;
-        let all = match parsed {
-            Ok(all) => all,
-            // Of one that has none of them.
-            Err(status) => return Ok(iids.iter().map(|iid| (*iid, status)).collect()),
-        };
-        let each = iids.iter().zip(all).map(|(iid, result)| match result {
-            Ok(std) => {
-                self.learn(*iid, &std);
-                (*iid, S_OK)
-            }
-            Err(status) => (*iid, status),
+        // One that has none of them answers with one status.
+        let all = parsed.unwrap_or_else(|status| vec![Err(status); iids.len()]);
+        let each = iids.iter().zip(all).map(|(iid, result)| {
+            let learnt = result.map(|std| self.learn(*iid, &std));
+            (*iid, learnt.err().unwrap_or(S_OK))
         });
         Ok(each.collect())
     }

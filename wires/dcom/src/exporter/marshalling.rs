@@ -255,20 +255,13 @@ impl Exporter {
         if is_failure(activated.hresult) {
             return Err(hresult::failure(activated.hresult, None));
         }
-        let security = Security::of(via);
-        let local = !is_tcp(via.endpoints.first());
-        let mut first: Option<Reference> = None;
-        let mut why = hresult::E_NOINTERFACE;
+        let (mut first, mut why) = (None, hresult::E_NOINTERFACE);
         for (_, status, raw) in &activated.interfaces {
-            let Some(raw) = raw.as_ref().filter(|_| !is_failure(*status)) else {
-                if is_failure(*status) {
-                    why = *status;
-                }
-                continue;
-            };
-            let (objref, _) = ObjRef::parse(raw)?;
-            let reference = self.adopt_from(&objref, &security, local, Some(via))?;
-            first.get_or_insert(reference);
+            if is_failure(*status) {
+                why = *status;
+            } else if let Some(raw) = raw {
+                first.get_or_insert(self.adopt_by(&ObjRef::parse(raw)?.0, via)?);
+            }
         }
         let Some(mut reference) = first else { return Err(hresult::failure(why, None)) };
         let proxy = reference.profiles.first().and_then(|profile| profile.lease.share::<Proxy>());
@@ -297,8 +290,12 @@ impl Exporter {
     /// As for [`Exporter::adopt`].
     pub fn adopt_text(&self, raw: &Bytes, via: &Profile) -> Result<Reference, Failure> {
         let (objref, _) = ObjRef::parse(raw)?;
-        let local = !is_tcp(via.endpoints.first());
-        self.adopt_from(&uncounted(objref), &Security::of(via), local, Some(via))
+        self.adopt_by(&uncounted(objref), via)
+    }
+
+    /// The reference of an OBJREF that came by this way.
+    fn adopt_by(&self, objref: &ObjRef, via: &Profile) -> Visit<Reference> {
+        self.adopt_from(objref, &Security::of(via), !is_tcp(via.endpoints.first()), Some(via))
     }
 }
 

@@ -106,25 +106,16 @@ impl Exporter {
         adopted: &Adopted,
         principal: &str,
     ) -> Result<Activated, u32> {
-        let (key, _hold) = self.stand_for(class, &adopted.proxy, principal)?;
+        let owner = self.reserve(principal).map_err(|_| RPC_S_SERVER_TOO_BUSY)?;
+        let (key, oid) = self.exports.stand_for(class, &adopted.proxy, &owner);
+        self.clock.tick(self.objects());
+        // It is kept until its first reference is counted.
+        let _hold = self.arc().map(|exporter| Hold::held(exporter, oid));
         let interface = |iid: &Uuid| match adopted.hresult(*iid) {
             S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, PUBLIC_REFS).write())),
             hresult => (*iid, hresult, None),
         };
         self.activated(asked.iids.iter().map(interface).collect())
-    }
-
-    /// An object of this node that stands for one elsewhere. The hold keeps it until its first reference is counted.
-    fn stand_for(
-        &self,
-        class: &[u8],
-        proxy: &Arc<Proxy>,
-        principal: &str,
-    ) -> Result<(Bytes, Option<Hold>), u32> {
-        let owner = self.reserve(principal).map_err(|_| RPC_S_SERVER_TOO_BUSY)?;
-        let (key, oid) = self.exports.stand_for(class, proxy, &owner);
-        self.clock.tick(self.objects());
-        Ok((key, self.arc().map(|exporter| Hold::held(exporter, oid))))
     }
 
     /// References to interfaces of an object that stands for one elsewhere, after that was asked for them.

@@ -39,5 +39,5 @@ pub use references::{Hook, References};
 pub use sink::NdrSink;
 pub use source::NdrSource;
 pub(crate) use variant::{
-    DECIMAL_SHAPE, is_decimal, plain, scalar, shape_of as vartype_shape, type_of as vartype,
+    DECIMAL_SHAPE, DISPATCH, is_decimal, plain, scalar, shape_of as vartype_shape, type_of as vartype,
 };

@@ -12,8 +12,9 @@
 
 use super::layout::last_part;
 use crate::violations::unsupported;
+use everywire_model::describe::{alias, named, record, structure};
 use everywire_model::shape::{
-    Alias, Field, Hold, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text, TextKind,
+    Alias, Hold, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text, TextKind,
 };
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
@@ -49,41 +50,28 @@ pub(super) const HEADER: usize = 20;
 /// `cBytes` of a null BSTR.
 pub(super) const NULL_BSTR: u32 = u32::MAX;
 
-const fn named(name: &'static str, target: Shape) -> Alias {
-    Alias { name: Cow::Borrowed(name), id: Cow::Borrowed(""), target }
-}
-
 // Types that share a neutral shape with a plainer one are told apart by the name of an alias.
-static NULL: Alias = named("NULL", Shape::Void);
-static CURRENCY: Alias = named("CURRENCY", Shape::I64);
-static DATE: Alias = named("DATE", Shape::F64);
-static SCODE: Alias = named("SCODE", Shape::I32);
-static INT: Alias = named("INT", Shape::I32);
-static UINT: Alias = named("UINT", Shape::U32);
+static NULL: Alias = named("NULL", "", Shape::Void);
+static CURRENCY: Alias = named("CURRENCY", "", Shape::I64);
+static DATE: Alias = named("DATE", "", Shape::F64);
+static SCODE: Alias = named("SCODE", "", Shape::I32);
+static INT: Alias = named("INT", "", Shape::I32);
+static UINT: Alias = named("UINT", "", Shape::U32);
 static UNKNOWN: Referent = referent("IUnknown", "00000000-0000-0000-c000-000000000046");
-static DISPATCH: Referent = referent("IDispatch", "00020400-0000-0000-c000-000000000046");
+/// What an IDispatch pointer leads to.
+pub(crate) static DISPATCH: Referent = referent("IDispatch", "00020400-0000-0000-c000-000000000046");
 
 const fn referent(name: &'static str, id: &'static str) -> Referent {
     Referent { name: Cow::Borrowed(name), id: Cow::Borrowed(id) }
 }
 
-static DECIMAL_FIELDS: [Field; 5] = [
-    field("wReserved", Shape::U16),
-    field("scale", Shape::U8),
-    field("sign", Shape::U8),
-    field("Hi32", Shape::U32),
-    field("Lo64", Shape::U64),
-];
-static DECIMAL_STRUCT: Struct =
-    Struct { name: Cow::Borrowed("tagDEC"), id: Cow::Borrowed(""), fields: Cow::Borrowed(&DECIMAL_FIELDS) };
-static DECIMAL_ALIAS: Alias = named("DECIMAL", Shape::Struct(Hold::Static(&DECIMAL_STRUCT)));
+static DECIMAL_STRUCT: Struct = record!("tagDEC", "", {
+    "wReserved": Shape::U16, "scale": Shape::U8, "sign": Shape::U8, "Hi32": Shape::U32, "Lo64": Shape::U64,
+});
+static DECIMAL_ALIAS: Alias = named("DECIMAL", "", structure(&DECIMAL_STRUCT));
 
 /// A DECIMAL, as a VARIANT holds it.
-pub(crate) const DECIMAL_SHAPE: Shape = Shape::Alias(Hold::Static(&DECIMAL_ALIAS));
-
-const fn field(name: &'static str, shape: Shape) -> Field {
-    Field { name: Cow::Borrowed(name), shape }
-}
+pub(crate) const DECIMAL_SHAPE: Shape = alias(&DECIMAL_ALIAS);
 
 /// Whether a struct is laid out as a DECIMAL: the only one that a VARIANT holds as it is (MS-OAUT 2.2.26).
 pub(crate) fn is_decimal(shape: &Struct) -> bool {
@@ -126,30 +114,30 @@ fn refused(vt: u16) -> everywire_model::Failure {
 
 /// What has a VARTYPE, which is the index, and no parts: its shape, and the bytes of one that is a number; 0 for what has no value.
 static SCALARS: [Option<(Shape, Option<usize>)>; 24] = [
-    Some((Shape::Void, Some(0))),                           // VT_EMPTY
-    Some((Shape::Alias(Hold::Static(&NULL)), Some(0))),     // VT_NULL
-    Some((Shape::I16, Some(2))),                            // VT_I2
-    Some((Shape::I32, Some(4))),                            // VT_I4
-    Some((Shape::F32, Some(4))),                            // VT_R4
-    Some((Shape::F64, Some(8))),                            // VT_R8
-    Some((Shape::Alias(Hold::Static(&CURRENCY)), Some(8))), // VT_CY
-    Some((Shape::Alias(Hold::Static(&DATE)), Some(8))),     // VT_DATE
+    Some((Shape::Void, Some(0))),      // VT_EMPTY
+    Some((alias(&NULL), Some(0))),     // VT_NULL
+    Some((Shape::I16, Some(2))),       // VT_I2
+    Some((Shape::I32, Some(4))),       // VT_I4
+    Some((Shape::F32, Some(4))),       // VT_R4
+    Some((Shape::F64, Some(8))),       // VT_R8
+    Some((alias(&CURRENCY), Some(8))), // VT_CY
+    Some((alias(&DATE), Some(8))),     // VT_DATE
     Some((Shape::Text(Text { kind: TextKind::Counted, bound: None }), None)), // VT_BSTR
     Some((Shape::Reference(Hold::Static(&DISPATCH)), None)), // VT_DISPATCH
-    Some((Shape::Alias(Hold::Static(&SCODE)), Some(4))),    // VT_ERROR
-    Some((Shape::Bool, Some(2))),                           // VT_BOOL
-    None,                                                   // VT_VARIANT, which is never alone
+    Some((alias(&SCODE), Some(4))),    // VT_ERROR
+    Some((Shape::Bool, Some(2))),      // VT_BOOL
+    None,                              // VT_VARIANT, which is never alone
     Some((Shape::Reference(Hold::Static(&UNKNOWN)), None)), // VT_UNKNOWN
-    Some((DECIMAL_SHAPE, None)),                            // VT_DECIMAL
+    Some((DECIMAL_SHAPE, None)),       // VT_DECIMAL
     None,
-    Some((Shape::I8, Some(1))),                         // VT_I1
-    Some((Shape::U8, Some(1))),                         // VT_UI1
-    Some((Shape::U16, Some(2))),                        // VT_UI2
-    Some((Shape::U32, Some(4))),                        // VT_UI4
-    Some((Shape::I64, Some(8))),                        // VT_I8
-    Some((Shape::U64, Some(8))),                        // VT_UI8
-    Some((Shape::Alias(Hold::Static(&INT)), Some(4))),  // VT_INT
-    Some((Shape::Alias(Hold::Static(&UINT)), Some(4))), // VT_UINT
+    Some((Shape::I8, Some(1))),    // VT_I1
+    Some((Shape::U8, Some(1))),    // VT_UI1
+    Some((Shape::U16, Some(2))),   // VT_UI2
+    Some((Shape::U32, Some(4))),   // VT_UI4
+    Some((Shape::I64, Some(8))),   // VT_I8
+    Some((Shape::U64, Some(8))),   // VT_UI8
+    Some((alias(&INT), Some(4))),  // VT_INT
+    Some((alias(&UINT), Some(4))), // VT_UINT
 ];
 
 /// The shape of what has a VARTYPE and no parts.

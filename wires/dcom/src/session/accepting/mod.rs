@@ -191,9 +191,7 @@ impl Accepting {
     fn tell_counts(&mut self) {
         let [came, sent] = std::mem::take(&mut self.counted);
         if let Some(exporter) = &self.exporter {
-            let traffic = &exporter.standard().traffic;
-            (0..came).for_each(|_| traffic.called(1));
-            traffic.sent(sent);
+            exporter.standard().traffic.add(came, sent);
         }
     }
 

@@ -9,11 +9,10 @@
 //! contract says, whatever VARIANT came: it is converted.
 
 use super::ExcepInfo;
-use super::coerce::{content, empty, room, to_shape, to_variant};
+use super::coerce::{empty, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
-use crate::exporter::raw::done;
 use crate::hresult::{self, DISP_E_EXCEPTION, E_FAIL};
-use crate::standard::contracts::{DISPATCH, GET_IDS_OF_NAMES, INVOKE};
+use crate::standard::contracts::{DISPATCH, INVOKE};
 use crate::standard::guid::Guid;
 use crate::standard::values::{body_of, kept, value_of};
 use crate::{IDISPATCH, iid_of};
@@ -234,33 +233,4 @@ pub(in super::super) fn notify(
         });
     };
     object.target().submit(method, &invocation, Box::new(finish));
-}
-
-/// Calls a member by name, of an object of which nothing is known but that it has IDispatch. `arguments` are VARIANTs
-/// ([`Value::Variant`]) in order; the result is the content of one.
-///
-/// # Errors
-/// The object has no such member; those of the call.
-pub fn invoke(object: &Object, name: &str, arguments: &[Value]) -> Result<Value, Failure> {
-    let object = Object::new(std::sync::Arc::clone(object.target())).typed(Hold::Static(&DISPATCH));
-    let names = vec![name.to_owned()];
-    let (ids, code) = object
-        .call::<_, (Vec<i32>, u32), Failure>(GET_IDS_OF_NAMES, (Guid(Uuid::nil()), names, 1_u32, LCID))?;
-    let id = match ids.first() {
-        Some(id) if !hresult::is_failure(code) => *id,
-        _ => return Err(hresult::failure(code, None).at(format_args!("member {name}"))),
-    };
-    let invocation = Invocation {
-        id,
-        flags: Access::Method as u32 | Access::Get as u32,
-        values: arguments.iter().rev().cloned().map(variant_of).collect(),
-        names: Vec::new(),
-        indices: Vec::new(),
-        references: Vec::new(),
-    };
-    let body = done(object.invoke(INVOKE, &invocation))?;
-    let (result, info, argument, _, code) = body.decode::<Answered>(&INVOKE.results)?;
-    check(info, argument, code)?;
-    let result = Value::from(result);
-    Ok(content(&result).1.clone())
 }

@@ -12,24 +12,20 @@
 
 use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
-use crate::ndr::{DECIMAL_SHAPE, is_decimal};
+use crate::ndr::{self, DECIMAL_SHAPE, is_decimal};
 use crate::standard::contracts::BSTR;
 use crate::variant::Plain;
 use everywire_model::Bytes;
-use everywire_model::describe::{Hold, Referent};
-use everywire_model::shape::{Alias, Shape};
+use everywire_model::describe::Hold;
+use everywire_model::shape::Shape;
 use everywire_model::value::{TypedShape, Value};
-use std::borrow::Cow;
 
 /// Nesting of arrays that is converted.
 /// As deep as VARIANTs may be nested on the wire (`limits::VARIANT_DEPTH`).
 const DEPTH: u32 = 16;
 
 /// An IDispatch pointer.
-pub(crate) const DISPATCH: Shape = Shape::Reference(Hold::Static(&Referent {
-    name: Cow::Borrowed("IDispatch"),
-    id: Cow::Borrowed("00020400-0000-0000-c000-000000000046"),
-}));
+pub(crate) const DISPATCH: Shape = Shape::Reference(Hold::Static(&ndr::DISPATCH));
 
 /// An empty VARIANT.
 pub(crate) fn empty() -> Value {
@@ -174,17 +170,12 @@ fn octets(items: &[Value]) -> Result<Value, u32> {
 
 /// The name of an alias, without its scope, by which automation knows it; two have an older name.
 fn alias_of(shape: &Shape) -> Option<&str> {
-    match shape {
-        Shape::Alias(alias) => {
-            let name: &Alias = alias;
-            Some(match name.name.rsplit("::").next().unwrap_or_default() {
-                "CY" => "CURRENCY",
-                "HRESULT" => "SCODE",
-                name => name,
-            })
-        }
-        _ => None,
-    }
+    let Shape::Alias(alias) = shape else { return None };
+    Some(match alias.name.rsplit("::").next().unwrap_or_default() {
+        "CY" => "CURRENCY",
+        "HRESULT" => "SCODE",
+        name => name,
+    })
 }
 
 /// A value without parts.

@@ -7,20 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Traffic([AtomicU32; 4]);
 
 impl Traffic {
-    /// A call came in, in so many fragments.
-    pub fn called(&self, fragments: u32) {
-        self.add(0, 1);
-        self.add(2, fragments);
-    }
-
-    /// Fragments went out.
-    pub fn sent(&self, fragments: u32) {
-        self.add(3, fragments);
-    }
-
-    /// Counters wrap, as those of the specification do.
-    fn add(&self, index: usize, count: u32) {
-        if let Some(counter) = self.0.get(index) {
+    /// So many calls came in, and answers went out, each taken for one packet. Counters wrap, as those of the specification do.
+    pub fn add(&self, calls: u32, answers: u32) {
+        for (counter, count) in self.0.iter().zip([calls, 0, calls, answers]) {
             counter.fetch_add(count, Ordering::Relaxed);
         }
     }
