@@ -27,13 +27,13 @@ pub fn activation(data: &[u8]) {
         3 => survives!(get, |get| remote::parse_request(get, (5, 7)), remote::write_request),
         4 => drop(remote::parse_reply(get, &iids)),
         5 => {
-            drop(resolver::parse_resolve_oxid2_reply(get));
-            drop(resolver::parse_resolve_oxid_reply(get));
+            drop(resolver::parse_resolve_reply(get, true));
+            drop(resolver::parse_resolve_reply(get, false));
             drop(resolver::parse_server_alive2_reply(get));
         }
         6 => survives!(get, resolver::parse_complex_ping_request, resolver::complex_ping_request),
         7 => drop(resolver::parse_resolve_oxid2_request(get)),
-        8 => survives!(get, remunknown::parse_query_request, remunknown::query_request),
+        8 => survives!(get, |get| remunknown::parse_query_request(get, false), remunknown::query_request),
         9 => survives!(get, remunknown::parse_refs_request, |read: &Vec<_>| remunknown::refs_request(read)),
         10 => drop(remunknown::parse_query_reply(get)),
         _ => drop(remunknown::parse_query2_reply(get)),

@@ -60,7 +60,7 @@ fn o4_forged_numbers_lead_nowhere() {
     for oxid in [0, 1, std.oxid ^ 1, u64::MAX] {
         let stub = resolver::resolve_oxid2_request(oxid, &[7]);
         let stub = thief.plain(OBJECT_EXPORTER, 4, None, &stub).done();
-        let told = resolver::parse_resolve_oxid2_reply(Get::new(&stub, true)).expect("a good answer");
+        let told = resolver::parse_resolve_reply(Get::new(&stub, true), true).expect("a good answer");
         assert!(told.is_err(), "{oxid:#x}");
     }
     let (set, _) = complex(&mut thief, 0, 1, &[0, 1, std.oid ^ 1, u64::MAX], &[std.oid ^ 2]);

@@ -61,9 +61,13 @@ pub fn query_request(query: &Query) -> Vec<u8> {
     Put::default().uuid(query.ipid).u32(query.refs).counted(false, &query.iids, Put::uuid).done()
 }
 
-/// Reads the arguments of RemQueryInterface. The servant decides how many interfaces it takes.
-pub fn parse_query_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: stub.u32()?, iids: stub.counted(16, Get::uuid)? })
+/// Reads the arguments of RemQueryInterface, or of RemQueryInterface2 where it is the `second`: that has no
+/// number of references, and implementations hand out the same one. The servant decides how many interfaces
+/// it takes.
+pub fn parse_query_request(mut stub: Get<'_>, second: bool) -> Result<Query, Violation> {
+    let ipid = stub.uuid()?;
+    let refs = if second { PUBLIC_REFS } else { stub.u32()? };
+    Ok(Query { ipid, refs, iids: stub.counted(16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
@@ -98,11 +102,6 @@ pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRe
 /// Arguments of RemQueryInterface2: IPID and IIDs.
 pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
     Put::default().uuid(ipid).counted(false, iids, Put::uuid).done()
-}
-
-/// Reads them; the number of references is what implementations hand out.
-pub fn parse_query2_request(mut stub: Get<'_>) -> Result<Query, Violation> {
-    Ok(Query { ipid: stub.uuid()?, refs: PUBLIC_REFS, iids: stub.counted(16, Get::uuid)? })
 }
 
 /// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
@@ -180,9 +179,9 @@ mod tests {
         let query =
             Query { ipid: Uuid::from_u128(1), refs: 5, iids: vec![Uuid::from_u128(2), Uuid::from_u128(3)] };
         let stub = query_request(&query);
-        assert_eq!(parse_query_request(Get::new(&stub, true)), Ok(query.clone()));
+        assert_eq!(parse_query_request(Get::new(&stub, true), false), Ok(query.clone()));
         let stub = query2_request(query.ipid, &query.iids);
-        assert_eq!(parse_query2_request(Get::new(&stub, true)), Ok(query));
+        assert_eq!(parse_query_request(Get::new(&stub, true), true), Ok(query));
     }
 
     #[test]

@@ -60,25 +60,38 @@ pub fn parse_resolve_oxid2_request(mut stub: Get<'_>) -> Result<(u64, Vec<u16>),
     Ok((stub.u64()?, stub.counted(2, Get::u16)?))
 }
 
-/// Results of ResolveOxid2, or the status that says why there are none.
-pub fn resolve_oxid2_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
-    put_resolved(result, true)
+/// Results of ResolveOxid2, or with `versioned` false of ResolveOxid, which has no COMVERSION. A failure has
+/// a null pointer and zeros in front of its status.
+pub fn resolve_reply(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
+    let blank = Resolved::default();
+    let (resolved, status) = match result {
+        Ok(resolved) => (resolved, 0),
+        Err(status) => (&blank, status),
+    };
+    let mut out = Put::default();
+    out.pointer(result.is_ok());
+    if result.is_ok() {
+        resolved.bindings.put(&mut out);
+    }
+    out.uuid(resolved.rem_unknown).u32(resolved.authn_hint);
+    if versioned {
+        out.version(resolved.version);
+    }
+    out.u32(status).done()
 }
 
-/// Reads the results of ResolveOxid2. The inner error is the status of a resolver that does not know the
-/// OXID.
-pub fn parse_resolve_oxid2_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
-    resolved(stub, true)
-}
-
-/// Results of ResolveOxid: the same without COMVERSION.
-pub fn resolve_oxid_reply(result: Result<&Resolved, u32>) -> Vec<u8> {
-    put_resolved(result, false)
-}
-
-/// Reads the results of ResolveOxid. COMVERSION is taken for 5.1, since this operation does not tell it.
-pub fn parse_resolve_oxid_reply(stub: Get<'_>) -> Result<Result<Resolved, u32>, Violation> {
-    resolved(stub, false)
+/// Reads them. The inner error is the status of a resolver that does not know the OXID. COMVERSION is taken
+/// for 5.1 where the operation does not tell it.
+pub fn parse_resolve_reply(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
+    let found = stub.pointer()?;
+    let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
+    let (rem_unknown, authn_hint) = (stub.uuid()?, stub.u32()?);
+    let version = if versioned { stub.version()? } else { (5, 1) };
+    match stub.u32()? {
+        0 if found => Ok(Ok(Resolved { bindings, rem_unknown, authn_hint, version })),
+        0 => Err(Violation::NullReference),
+        status => Ok(Err(status)),
+    }
 }
 
 /// Results of ServerAlive2: the resolver's version and bindings.
@@ -160,38 +173,6 @@ pub fn parse_complex_ping_reply(mut stub: Get<'_>) -> Result<(u64, u16, u32), Vi
     Ok((stub.u64()?, stub.u16()?, stub.u32()?))
 }
 
-/// Reads the results of both operations; `versioned` says whether COMVERSION is there.
-fn resolved(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
-    let found = stub.pointer()?;
-    let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
-    let (rem_unknown, authn_hint) = (stub.uuid()?, stub.u32()?);
-    let version = if versioned { stub.version()? } else { (5, 1) };
-    match stub.u32()? {
-        0 if found => Ok(Ok(Resolved { bindings, rem_unknown, authn_hint, version })),
-        0 => Err(Violation::NullReference),
-        status => Ok(Err(status)),
-    }
-}
-
-/// Writes what `resolved` reads: a failure has a null pointer and zeros in front of its status.
-fn put_resolved(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
-    let blank = Resolved::default();
-    let (resolved, status) = match result {
-        Ok(resolved) => (resolved, 0),
-        Err(status) => (&blank, status),
-    };
-    let mut out = Put::default();
-    out.pointer(result.is_ok());
-    if result.is_ok() {
-        resolved.bindings.put(&mut out);
-    }
-    out.uuid(resolved.rem_unknown).u32(resolved.authn_hint);
-    if versioned {
-        out.version(resolved.version);
-    }
-    out.u32(status).done()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,15 +187,15 @@ mod tests {
     fn resolutions_and_refusals_read_as_written() {
         let rem_unknown = Uuid::from_u128(77);
         let resolved = Resolved { bindings: bindings(), rem_unknown, authn_hint: 5, version: (5, 7) };
-        let stub = resolve_oxid2_reply(Ok(&resolved));
-        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Ok(Ok(resolved.clone())));
-        let stub = resolve_oxid_reply(Ok(&resolved));
+        let stub = resolve_reply(Ok(&resolved), true);
+        assert_eq!(parse_resolve_reply(Get::new(&stub, true), true), Ok(Ok(resolved.clone())));
+        let stub = resolve_reply(Ok(&resolved), false);
         let older = Resolved { version: (5, 1), ..resolved };
-        assert_eq!(parse_resolve_oxid_reply(Get::new(&stub, true)), Ok(Ok(older)));
-        let stub = resolve_oxid2_reply(Err(0x776));
-        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Ok(Err(0x776)));
-        let stub = resolve_oxid2_reply(Err(0));
-        assert_eq!(parse_resolve_oxid2_reply(Get::new(&stub, true)), Err(Violation::NullReference));
+        assert_eq!(parse_resolve_reply(Get::new(&stub, true), false), Ok(Ok(older)));
+        let stub = resolve_reply(Err(0x776), true);
+        assert_eq!(parse_resolve_reply(Get::new(&stub, true), true), Ok(Err(0x776)));
+        let stub = resolve_reply(Err(0), true);
+        assert_eq!(parse_resolve_reply(Get::new(&stub, true), true), Err(Violation::NullReference));
     }
 
     #[test]

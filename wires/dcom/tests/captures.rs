@@ -287,13 +287,13 @@ fn again(call: &Call, request: bool, values: &[u8]) -> Option<Result<Vec<u8>, Vi
         }
         (SCM_ACTIVATOR, _, false) => scm::parse_reply(get).map(|found| scm::write_reply(&found)),
         (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE, true) => {
-            remunknown::parse_query_request(get).map(|query| remunknown::query_request(&query))
+            remunknown::parse_query_request(get, false).map(|query| remunknown::query_request(&query))
         }
         (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE, false) => {
             remunknown::parse_query_reply(get).map(|found| remunknown::query_reply(&found.unwrap()))
         }
         (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE2, true) => {
-            remunknown::parse_query2_request(get)
+            remunknown::parse_query_request(get, true)
                 .map(|query| remunknown::query2_request(query.ipid, &query.iids))
         }
         (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE2, false) => {

@@ -111,11 +111,13 @@ fn said(iid: Uuid, opnum: u16, version: (u16, u16), stub: Get<'_>) -> Option<Res
             })
         }
         (REM_UNKNOWN | REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE) => {
-            remunknown::parse_query_request(stub)
+            remunknown::parse_query_request(stub, false)
                 .map(|query| format!("IPID {}, {} references, {}", query.ipid, query.refs, iids(&query.iids)))
         }
-        (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE2) => remunknown::parse_query2_request(stub)
-            .map(|query| format!("IPID {}, {}", query.ipid, iids(&query.iids))),
+        (REM_UNKNOWN2, remunknown::opnum::REM_QUERY_INTERFACE2) => {
+            remunknown::parse_query_request(stub, true)
+                .map(|query| format!("IPID {}, {}", query.ipid, iids(&query.iids)))
+        }
         (REM_UNKNOWN | REM_UNKNOWN2, remunknown::opnum::REM_ADD_REF | remunknown::opnum::REM_RELEASE) => {
             remunknown::parse_refs_request(stub).map(|refs| {
                 let count = |refs: &Refs| u64::from(refs.public) + u64::from(refs.private);

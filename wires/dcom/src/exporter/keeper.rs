@@ -255,7 +255,7 @@ impl Exporter {
         let stub = resolver::resolve_oxid2_request(oxid.id(), &[TOWER_TCP]);
         let call = (&OBJECT_EXPORTER, opnum::RESOLVE_OXID2);
         let body = self.ask((&oxid.ways, &oxid.security), None, call, &stub)?;
-        let reply = resolver::parse_resolve_oxid2_reply(Get::of(&body))?;
+        let reply = resolver::parse_resolve_reply(Get::of(&body), true)?;
         let resolved = reply.map_err(|status| refused("ResolveOxid2", status))?;
         let ipid = resolved.rem_unknown;
         oxid.resolve(resolved, None);

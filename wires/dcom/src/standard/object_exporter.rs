@@ -24,11 +24,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
             let (oxid, protocols) = resolver::parse_resolve_oxid2_request(stub)?;
             let resolved = resolve(exporter, oxid, &protocols, request);
             let result = resolved.as_ref().map_err(|status| *status);
-            if number == opnum::RESOLVE_OXID {
-                resolver::resolve_oxid_reply(result)
-            } else {
-                resolver::resolve_oxid2_reply(result)
-            }
+            resolver::resolve_reply(result, number == opnum::RESOLVE_OXID2)
         }
         opnum::SIMPLE_PING => {
             let set = resolver::parse_simple_ping_request(stub)?;

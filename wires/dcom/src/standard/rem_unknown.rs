@@ -21,7 +21,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
     let stub = Get::of(request.body());
     match request.index() {
         0 => {
-            let query = remunknown::parse_query_request(stub)?;
+            let query = remunknown::parse_query_request(stub, false)?;
             let found = query_interfaces(exporter, &query, |key, iid| exporter.export(key, iid, query.refs));
             Ok(remunknown::query_reply(&found))
         }
@@ -42,7 +42,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
             Ok(status_reply(S_OK))
         }
         3 => {
-            let query = remunknown::parse_query2_request(stub)?;
+            let query = remunknown::parse_query_request(stub, true)?;
             let at = Correspondence::of_call(request).and_then(|call| call.address);
             let found = query_interfaces(exporter, &query, |key, iid| {
                 exporter.objref(key, iid, query.refs).seen_at(at).write()

@@ -344,7 +344,7 @@ impl Way {
         if proxy.oxid().resolution().is_none() {
             let ask = resolver::resolve_oxid2_request(proxy.oxid().id(), &[7]);
             let body = self.system(&profile.endpoints, None, OBJECT_EXPORTER, 4, &ask)?;
-            let resolved = resolver::parse_resolve_oxid2_reply(Get::of(&body)).unwrap().unwrap();
+            let resolved = resolver::parse_resolve_reply(Get::of(&body), true).unwrap().unwrap();
             profile = self.exporter().resolved(&proxy, resolved, &profile).profiles.remove(0);
         }
         let unknown = proxy.oxid().resolution().unwrap().rem_unknown;

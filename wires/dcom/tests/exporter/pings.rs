@@ -319,7 +319,7 @@ fn strangers_take_no_releases_from_those_who_are_known() {
     let (key, std) = made(&server);
     let lamp = client.adopt(&server.exporter.objref(&key, iid_of(&LAMP), 5).write()).unwrap();
     let body = server.call(b"", OBJECT_EXPORTER, 4, &resolver::resolve_oxid2_request(std.oxid, &[7]), "a");
-    let resolved = resolver::parse_resolve_oxid2_reply(Get::of(&body.unwrap())).unwrap().unwrap();
+    let resolved = resolver::parse_resolve_reply(Get::of(&body.unwrap()), true).unwrap().unwrap();
     let proxy = lamp.profiles[0].lease.share::<Proxy>().unwrap();
     client.exporter.resolved(&proxy, resolved, &lamp.profiles[0]);
     drop((strangers, proxy, lamp));

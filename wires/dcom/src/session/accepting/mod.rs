@@ -161,8 +161,11 @@ impl Accepting {
         let signs = self.signs_faults && shield.is_some();
         // The status, and four reserved octets.
         let contents = u64::from(status).to_le_bytes();
-        let mut put = || self.channel.message(&heading, shield, true, |out| Ok(out.extend(contents)));
-        if !(signs && put().is_ok()) {
+        let put = |out: &mut Vec<u8>| {
+            out.extend(contents);
+            Ok(())
+        };
+        if !(signs && self.channel.message(&heading, shield, true, put).is_ok()) {
             self.send_fault(call, context, status, unexecuted);
         }
     }

@@ -42,10 +42,8 @@ impl Accepting {
         match (iid, heading.opnum) {
             (REM_UNKNOWN | REM_UNKNOWN2, opnum::REM_QUERY_INTERFACE | opnum::REM_QUERY_INTERFACE2) => {
                 let second = heading.opnum == opnum::REM_QUERY_INTERFACE2;
-                let parse =
-                    if second { remunknown::parse_query2_request } else { remunknown::parse_query_request };
                 // The servant tells what is wrong with it.
-                let query = parse(get()).ok()?;
+                let query = remunknown::parse_query_request(get(), second).ok()?;
                 let (key, proxy) = exporter.passed_by(query.ipid)?;
                 let known = |iid: &Uuid| *iid == IUNKNOWN || proxy.ipid(*iid).is_some();
                 let small = query.iids.len() <= crate::limits::INTERFACES_ASKED;

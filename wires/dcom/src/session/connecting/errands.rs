@@ -160,8 +160,8 @@ impl Connecting {
     /// out by the missing pings.
     #[cold]
     pub(super) fn send_releases(&mut self, oxid: &RemoteOxid, node: Uuid, minor: u16) {
+        // Where only another interface goes, the keeper gives them back.
         if self.only.is_some_and(|only| only != REM_UNKNOWN) {
-            // The keeper gives them back.
             return;
         }
         let released = oxid.take_releases().into_iter();
@@ -253,7 +253,7 @@ impl Connecting {
         proxy: &Proxy,
         profile: &Profile,
     ) -> Result<Reference, Failure> {
-        let parsed = resolver::parse_resolve_oxid2_reply(Get::new(stub, little));
+        let parsed = resolver::parse_resolve_reply(Get::new(stub, little), true);
         let resolved = parsed.map_err(|violation| violation.at(0))?;
         let resolved = resolved.map_err(|status| {
             let what = "the resolver does not know the object's exporter";

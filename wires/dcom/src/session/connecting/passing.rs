@@ -183,11 +183,8 @@ impl Connecting {
         let body =
             body.filter(|_| matches!(number, opnum::REM_QUERY_INTERFACE | opnum::REM_QUERY_INTERFACE2));
         let body = body.ok_or_else(|| needs_contract("a call of the node itself"))?;
-        let parse = match number {
-            opnum::REM_QUERY_INTERFACE => remunknown::parse_query_request,
-            _ => remunknown::parse_query2_request,
-        };
-        let query = parse(Get::of(body)).map_err(|violation| violation.at(body.base))?;
+        let query = remunknown::parse_query_request(Get::of(body), number == opnum::REM_QUERY_INTERFACE2);
+        let query = query.map_err(|violation| violation.at(body.base))?;
         Ok(self.ask(Errand::QueryFor { proxy, iids: query.iids }))
     }
 

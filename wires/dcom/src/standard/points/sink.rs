@@ -70,41 +70,39 @@ impl Advised {
     /// # Errors
     /// The arguments do not encode.
     pub(super) fn tell(self: &Arc<Self>, index: usize, arguments: &dyn Encode) -> Result<(), Failure> {
-        {
-            let mut line = lock(&self.line);
-            if line.gone {
-                return Ok(());
-            }
-            if line.is_refused() {
-                line.lost += 1;
-                return Ok(());
-            }
-            // Nothing waits and nobody sends: then the arguments go out as they are, without a copy.
-            let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
-            if !(free && line.under_way < WINDOW) {
-                let lost = line.waiting.push(index, kept(arguments)?);
-                line.lost += lost.len() as u64;
-                let settles = !line.settled && !line.sending;
-                line.sending |= settles;
-                drop(line);
-                // Without the lock: they may hold the last references to something here.
-                drop(lost);
-                if settles {
-                    // Finding the way to the sink may take long, and an emitter does not wait for that.
-                    self.aside(Self::begin);
-                } else {
-                    self.pump();
-                }
-                return Ok(());
-            }
+        let mut line = lock(&self.line);
+        if line.gone {
+            return Ok(());
+        }
+        if line.is_refused() {
+            line.lost += 1;
+            return Ok(());
+        }
+        // Nothing waits and nobody sends: then the arguments go out as they are, without a copy.
+        let free = line.settled && !line.by_name && !line.sending && line.waiting.is_empty();
+        if free && line.under_way < WINDOW {
             line.sending = true;
             line.under_way += 1;
+            drop(line);
+            // The emitter's own arguments are encoded before this returns.
+            if let Some(point) = self.point.upgrade() {
+                self.submit(&point, index, arguments, None);
+            }
+            lock(&self.line).sending = false;
+        } else {
+            let lost = line.waiting.push(index, kept(arguments)?);
+            line.lost += lost.len() as u64;
+            let settles = !line.settled && !line.sending;
+            line.sending |= settles;
+            drop(line);
+            // Without the lock: they may hold the last references to something here.
+            drop(lost);
+            if settles {
+                // Finding the way to the sink may take long, and an emitter does not wait for that.
+                self.aside(Self::begin);
+                return Ok(());
+            }
         }
-        // The emitter's own arguments are encoded before this returns.
-        if let Some(point) = self.point.upgrade() {
-            self.submit(&point, index, arguments, None);
-        }
-        lock(&self.line).sending = false;
         self.pump();
         Ok(())
     }
