@@ -141,10 +141,9 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
     };
     let address = Address { scheme: "dcom".into(), endpoint: endpoint.clone(), key: profile.key.clone() };
     let usual = Security::of_endpoint(Some(endpoint)).level;
-    let security = Security::of(profile);
-    let options = written(&security, usual);
-    let options = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
-    format!("{address}{options}")
+    let options = written(&Security::of(profile), usual).join("&");
+    let mark = if options.is_empty() { "" } else { "?" };
+    format!("{address}{mark}{options}")
 }
 
 /// The options that say this of calls where `usual` is what is done without them.
@@ -344,14 +343,16 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
 
 /// `[DOMAIN;]USER[:PASSWORD]`, each with `%xx` where needed.
 fn credentials(text: &str) -> Result<Credentials, Failure> {
-    let plain = |part: &str| {
-        unescape(part)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| wrong("`%` in a user or a password must be followed by two hexadecimal digits"))
-    };
+    let why = "`%` in a user or a password must be followed by two hexadecimal digits";
+    let plain = |part: &str| unescaped(part).ok_or_else(|| wrong(why));
     let (who, password) = text.split_once(':').unwrap_or((text, ""));
     let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
     Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
+}
+
+/// A text that may hold `%xx`.
+fn unescaped(text: &str) -> Option<String> {
+    String::from_utf8(unescape(text)?).ok()
 }
 
 /// Applies one `NAME=VALUE` of the text behind `?` to `security`. The value may hold `%xx`. A name that this
@@ -359,9 +360,7 @@ fn credentials(text: &str) -> Result<Credentials, Failure> {
 /// of accounts and keys are read, or named, right here.
 fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
-    let value = unescape(value)
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+    let value = unescaped(value).ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
     match (name, value.as_str()) {
         ("level", name) => {
             security.level = Level::from_name(name).ok_or_else(|| {
