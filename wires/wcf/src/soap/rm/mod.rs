@@ -11,6 +11,7 @@
 mod control;
 mod headers;
 mod incoming;
+mod kept;
 mod outgoing;
 mod places;
 mod session;
@@ -30,6 +31,10 @@ use bytes::Bytes;
 use everywire_model::CallId;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Sessions over HTTP at one node.
+/// Each holds at most `AWAITED` messages, a window of answers, and as many that wait as `Came::most` allows.
+const MAX_SESSIONS: usize = 1024;
 
 /// Messages under way, and the room for messages that we tell of: WCF's MaxTransferWindowSize.
 const WINDOW: u64 = 8;

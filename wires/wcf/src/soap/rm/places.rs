@@ -13,6 +13,7 @@
 //! writes its name. A name in messages or in HTTP Basic is another's in the next request, so those who send such count as the
 //! machine that they call from.
 
+use super::MAX_SESSIONS;
 use super::session::Session;
 use super::shared::{Reliable, lock};
 use crate::soap::ids::MessageId;
@@ -22,10 +23,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Sessions over HTTP at one node.
-/// Each holds at most `AWAITED` messages, a window of answers, and as many that wait as `Came::most` allows.
-pub(super) const MAX_SESSIONS: usize = 1024;
 
 /// Sessions of which each may keep as many bytes of answers as one alone; if there are more, they share what these may keep.
 const FREE: u64 = 64;
@@ -171,38 +168,6 @@ impl Sequences {
             let Some(id) = places.heaviest() else { return };
             places.displace(&id);
         }
-    }
-}
-
-/// What a session keeps, counted among all of its node once it has a place there.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    bytes: usize,
-    all: Option<Arc<AtomicUsize>>,
-}
-
-impl Kept {
-    /// It keeps so many bytes now.
-    pub(super) fn set(&mut self, bytes: usize) {
-        let Some(all) = &self.all else { return };
-        let before = std::mem::replace(&mut self.bytes, bytes);
-        // By the difference alone: whoever reads the sum meanwhile must not find more than is kept.
-        if bytes >= before {
-            all.fetch_add(bytes - before, Ordering::Relaxed);
-        } else {
-            all.fetch_sub(before - bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether it is counted among others.
-    pub(super) fn is_counted(&self) -> bool {
-        self.all.is_some()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.set(0);
     }
 }
 

@@ -21,15 +21,14 @@ mod owed;
 mod states;
 mod time;
 
-pub(super) use owed::Desk;
-use owed::Owed;
-use states::{Closing, End, PeerSequence, Role, Stage};
+pub(super) use states::Desk;
+use states::{Closing, End, Owed, PeerSequence, Role, Stage};
 
 use super::control::Protocol;
 use super::headers::{Acknowledgement, Version};
 use super::incoming::{Incoming, Taken};
+use super::kept::Kept;
 use super::outgoing::Outgoing;
-use super::places::Kept;
 use super::{
     AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED, Verdict,
     WINDOW, control,

@@ -22,9 +22,8 @@
 //!   who leads there.
 //! * At most `MAX_SESSIONS` orphans are kept in a node; the table is locked before any session in it.
 
-use super::places::MAX_SESSIONS;
 use super::session::{Came, Desk, Session};
-use super::{Next, Outbound, Verdict, Version, control};
+use super::{MAX_SESSIONS, Next, Outbound, Verdict, Version, control};
 use crate::soap::cursor::Document;
 use crate::soap::faults::Said;
 use crate::soap::head::Head;

@@ -1,33 +1,11 @@
 //! What a service owes to a request over HTTP, whose response is all that its client hears: the answer once it is there and may go,
 //! an acknowledgement if there is none, or why there will be none.
 
-use super::{End, Kept, Session, Stage, Waker};
-use crate::soap::faults::Said;
+use super::states::{Desk, End, Owed, Stage};
+use super::{Kept, Session, Waker};
 use crate::soap::ids::MessageId;
-use crate::soap::rm::{AWAITED, Next, Outbound};
-use std::collections::VecDeque;
+use crate::soap::rm::{AWAITED, Next};
 use std::time::Instant;
-
-/// What is owed to the message that was received last, over the connection that it came by.
-#[derive(Debug, Default)]
-pub(in crate::soap) struct Desk {
-    /// Messages of the protocol itself.
-    pub(super) control: VecDeque<Outbound>,
-    /// The message whose response is to be an old answer, or an acknowledgement; or the answer that another connection will
-    /// bring: then this connection sends no response until its waker is woken.
-    pub(in crate::soap::rm) owed: Option<Owed>,
-    /// Why a message gets no answer any more, and its identifier, if it had one.
-    pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
-}
-
-/// A message that waits for its response.
-#[derive(Debug)]
-pub(in crate::soap::rm) struct Owed {
-    /// Its identifier, if it may have an answer.
-    pub(super) id: Option<MessageId>,
-    /// Its number; none once it was answered.
-    pub(super) number: Option<u64>,
-}
 
 impl Session {
     /// The response to the message that it is owed to, if it can go now.

@@ -1,8 +1,12 @@
-//! What a reliable session can be: who this side is, how far its own sequence is, and how far the peer's is.
+//! What a reliable session can be: who this side is, how far its own sequence is, how far the peer's is, and what a service owes.
 //!
 //! The transitions are in `session.rs` and `ending.rs`; nothing here changes by itself.
 
+use crate::soap::faults::Said;
+use crate::soap::ids::MessageId;
+use crate::soap::rm::Outbound;
 use everywire_model::Failure;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Who this side is, and how messages travel.
@@ -113,4 +117,25 @@ impl PeerSequence {
             *self = Self::Closed(self.last().unwrap_or_default());
         }
     }
+}
+
+/// What is owed to the message that was received last, over the connection that it came by.
+#[derive(Debug, Default)]
+pub(in crate::soap) struct Desk {
+    /// Messages of the protocol itself.
+    pub(super) control: VecDeque<Outbound>,
+    /// The message whose response is to be an old answer, or an acknowledgement; or the answer that another connection will
+    /// bring: then this connection sends no response until its waker is woken.
+    pub(in crate::soap::rm) owed: Option<Owed>,
+    /// Why a message gets no answer any more, and its identifier, if it had one.
+    pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
+}
+
+/// A message that waits for its response.
+#[derive(Debug)]
+pub(in crate::soap::rm) struct Owed {
+    /// Its identifier, if it may have an answer.
+    pub(super) id: Option<MessageId>,
+    /// Its number; none once it was answered.
+    pub(super) number: Option<u64>,
 }
