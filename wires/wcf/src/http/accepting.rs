@@ -20,17 +20,17 @@
 
 mod door;
 mod pages;
-mod parsed_heads;
 mod requests;
 mod responses;
 
-use super::content::{self, LastFormat};
+use super::compression::pack;
+use super::content::{self, Format, LastFormat};
 use super::{broken_envelope, dialect, violation};
-use crate::limits;
 use crate::settings::Settings;
 use crate::soap::{Dialect, Side, SoapChannel};
 use crate::throttle::Held;
 use crate::wire_state::Node;
+use crate::{limits, metadata};
 use bytes::{Bytes, BytesMut};
 use door::door;
 use everywire_http::{Bounds, Breach, Received, Server};
@@ -40,9 +40,9 @@ use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer,
     PeerAddress, Profile, SendBuffer, Session, Violation,
 };
-use http::{HeaderValue, StatusCode};
-use parsed_heads::ParsedHead;
-use responses::{empty, told};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use responses::{empty, told, with};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
@@ -94,6 +94,18 @@ pub struct Accepting {
     doomed: Option<Violation>,
     /// There is no place for this peer: its request is refused, for this reason.
     turned_away: Option<String>,
+}
+
+/// What the head of a request says that may come again.
+#[derive(Debug)]
+struct ParsedHead {
+    /// The object that the path means.
+    key: Bytes,
+    format: Arc<Format>,
+    action: Option<Box<str>>,
+    /// Whether the answer goes in a package, or compressed: that follows from the head, too.
+    packs: bool,
+    compresses: bool,
 }
 
 impl Accepting {
@@ -192,6 +204,38 @@ impl Accepting {
         violation(breach, self.server.received())
     }
 
+    /// Answers with an envelope.
+    fn reply(&mut self, envelope: SendBuffer, fault: bool) {
+        self.room = envelope.len();
+        // SOAP 1.1 (6.2) says so, and WCF does so with SOAP 1.2, too.
+        let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+        if !self.packs && !self.compresses {
+            return self.server.reply(status, &self.content_type, envelope);
+        }
+        let mut response = empty(status);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, self.content_type.clone());
+        let parts = pack(self.dialect, envelope.into_parts(), self.packs, self.compresses, headers);
+        *response.body_mut() = parts;
+        self.server.respond(response);
+    }
+
+    /// A page for people, or of metadata.
+    fn page(&mut self, path: &str, query: &str, host: Option<&str>) -> Response<Vec<Bytes>> {
+        let missing = || told(StatusCode::NOT_FOUND, &format!("there is no page at {path}"));
+        let Some(key) = self.key(path) else { return missing() };
+        let Some(node) = &self.node else { return missing() };
+        let own = self.settings.via(&key);
+        let asked = match host {
+            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
+            None => own.clone(),
+        };
+        let Some(page) = metadata::page(node.objects().as_ref(), &key, query, &[asked, own]) else {
+            return missing();
+        };
+        with(Response::new(vec![Bytes::from(page.body)]), CONTENT_TYPE, page.content_type)
+    }
+
     /// Looks at what became of a message.
     fn sort(&mut self, now: Instant) {
         while let Some(event) = self.exchange.poll() {
@@ -241,7 +285,7 @@ impl Accepting {
     fn accept(&mut self) {
         self.awaiting = self.exchange.is_awaiting();
         if !self.awaiting {
-            self.respond(empty(StatusCode::ACCEPTED));
+            self.server.respond(empty(StatusCode::ACCEPTED));
         }
     }
 
@@ -354,10 +398,10 @@ impl Session for Accepting {
         }
         self.current = None;
         match &result {
-            _ if missing => self.respond(told(StatusCode::NOT_FOUND, "there is no endpoint here")),
+            _ if missing => self.server.respond(told(StatusCode::NOT_FOUND, "there is no endpoint here")),
             Ok(answered) if !answered.sends => self.keep_waiting(id),
             Ok(answered) => self.reply(envelope, answered.fault),
-            Err(_) if envelope.is_empty() => self.respond(empty(StatusCode::INTERNAL_SERVER_ERROR)),
+            Err(_) if envelope.is_empty() => self.server.respond(empty(StatusCode::INTERNAL_SERVER_ERROR)),
             Err(_) => self.reply(envelope, true),
         }
         self.go_on();

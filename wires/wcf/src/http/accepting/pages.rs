@@ -66,7 +66,7 @@ impl Accepting {
             Answer::Failed(failure) | Answer::Passed { failure, .. } => refused(failure),
             Answer::Raised { .. } => told(StatusCode::BAD_GATEWAY, "the service answered with an exception"),
         };
-        self.respond(response);
+        self.server.respond(response);
     }
 }
 

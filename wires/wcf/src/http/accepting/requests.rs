@@ -3,9 +3,9 @@
 //! The order is that of cost: who calls, the method, the path, the coding, the content type; the body is
 //! unpacked only when all of that is right.
 
-use super::Accepting;
 use super::door::unauthorized;
 use super::responses::{told, with};
+use super::{Accepting, ParsedHead};
 use crate::compression;
 use crate::http::content::{self, Format};
 use crate::http::{SOAP_ACTION, broken_envelope};
@@ -17,6 +17,7 @@ use everywire_model::{Failure, Kind, Violation, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
+use std::sync::Arc;
 use std::time::Instant;
 
 impl Accepting {
@@ -29,7 +30,7 @@ impl Accepting {
             && self.settings.basic_login
         {
             let Some(account) = basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
-                self.respond(unauthorized().map(|_| Vec::new()));
+                self.server.respond(unauthorized().map(|_| Vec::new()));
                 return Ok(());
             };
             self.believe(account);
@@ -42,18 +43,18 @@ impl Accepting {
                 let query = parts.uri.query().unwrap_or_default();
                 if !self.ask_for_page(path, query, host) {
                     let response = self.page(path, query, host);
-                    self.respond(response);
+                    self.server.respond(response);
                 }
                 return Ok(());
             }
             _ => {
                 let response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
-                self.respond(with(response, ALLOW, "POST, GET, HEAD"));
+                self.server.respond(with(response, ALLOW, "POST, GET, HEAD"));
                 return Ok(());
             }
         }
         let Some(key) = self.key(path) else {
-            self.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
+            self.server.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
             return Ok(());
         };
         let coding = Coding::of(&parts.headers);
@@ -61,7 +62,7 @@ impl Accepting {
             // What is small becomes large only where somebody said that it may.
             let response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
             let taken = if self.settings.compressed.is_some() { "gzip" } else { "identity" };
-            self.respond(with(response, ACCEPT_ENCODING, taken));
+            self.server.respond(with(response, ACCEPT_ENCODING, taken));
             return Ok(());
         }
         self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
@@ -70,7 +71,7 @@ impl Accepting {
         let given = parts.headers.get(CONTENT_TYPE).unwrap_or(&nothing);
         let Some(format) = self.format.read(given, self.dialect) else {
             let failure = content::mismatch(&String::from_utf8_lossy(given.as_bytes()), self.dialect);
-            self.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
+            self.server.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
             return Ok(());
         };
         let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
@@ -85,16 +86,44 @@ impl Accepting {
         self.came(now, result)
     }
 
+    /// Keeps what a head says, if it can be known again.
+    fn keep_parsed(&mut self, parts: &Parts, key: &Bytes, format: &Arc<Format>, action: Option<&str>) {
+        // Where each request says who calls, each is asked.
+        if self.settings.basic_login && self.settings.users.is_some() {
+            return;
+        }
+        let (packs, compresses) = (self.packs, self.compresses);
+        self.server.keep(parts, || {
+            let (key, format, action) = (key.clone(), Arc::clone(format), action.map(Into::into));
+            ParsedHead { key, format, action, packs, compresses }
+        });
+    }
+
+    /// A request whose head is a known one.
+    pub(super) fn take_again(
+        &mut self,
+        now: Instant,
+        head: &ParsedHead,
+        body: Bytes,
+    ) -> Result<(), Violation> {
+        if self.refuses() {
+            return Ok(());
+        }
+        (self.packs, self.compresses) = (head.packs, head.compresses);
+        let result = self.open(now, body, &head.format, head.action.as_deref(), &head.key);
+        self.came(now, result)
+    }
+
     /// Refuses a request where there is no place for the peer.
-    pub(super) fn refuses(&mut self) -> bool {
+    fn refuses(&mut self) -> bool {
         let Some(why) = &self.turned_away else { return false };
         let response = with(told(StatusCode::SERVICE_UNAVAILABLE, why), CONNECTION, "close");
-        self.respond(with(response, RETRY_AFTER, "1"));
+        self.server.respond(with(response, RETRY_AFTER, "1"));
         true
     }
 
     /// Takes the envelope within a body.
-    pub(super) fn open(
+    fn open(
         &mut self,
         now: Instant,
         body: Bytes,
@@ -107,7 +136,7 @@ impl Accepting {
     }
 
     /// A request's envelope was taken, or could not be.
-    pub(super) fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Violation> {
+    fn came(&mut self, now: Instant, result: Result<(), Failure>) -> Result<(), Violation> {
         let Err(failure) = result else {
             self.sort(now);
             return Ok(());
