@@ -9,7 +9,7 @@
 use super::cursor::{Cursor, Document, Element, Step};
 use super::outline::is_own;
 use super::put::{Put, alone};
-use super::{Form, Soap, head};
+use super::{Form, Soap};
 use crate::dictionary::Words;
 use crate::markup;
 use crate::nbfx::{self, xml};
@@ -98,7 +98,7 @@ fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
 fn is_whole(text: &str) -> bool {
     let wrapped = format!("<w>{text}</w>");
     let (bytes, words, quotas) = (wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default());
-    head::check(Document { form: Form::Text, bytes, words, quotas }).is_ok()
+    Document { form: Form::Text, bytes, words, quotas }.check().is_ok()
 }
 
 /// Our block: how many hops a call has passed, in digits.
@@ -148,7 +148,7 @@ pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visi
 fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
     let words = &Words::default();
     let mut cursor = Cursor::new(Document { form: Form::Text, bytes, words, quotas });
-    let root = head::root(&mut cursor)?;
+    let root = cursor.root()?;
     let soap = Soap::of_word(&root.namespace).unwrap_or(Soap::V12);
     let mut all = Vec::new();
     if cursor.child()?.is_none_or(|list| list.local != "Header") {

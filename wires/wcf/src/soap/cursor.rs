@@ -39,6 +39,15 @@ pub(super) struct Document<'a> {
     pub(super) quotas: &'a ReaderQuotas,
 }
 
+impl Document<'_> {
+    /// Reads it to its end: whether every element of it ends and nothing follows.
+    pub(super) fn check(self) -> Visit<()> {
+        let mut cursor = Cursor::new(self);
+        while !matches!(cursor.next()?, Step::End) {}
+        Ok(())
+    }
+}
+
 /// What comes next.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
@@ -154,6 +163,23 @@ impl<'a> Cursor<'a> {
         match &self.source {
             Source::Binary(_) => self.next_record(),
             Source::Text(_) => self.next_token(),
+        }
+    }
+
+    /// The first element of the document.
+    pub(super) fn root(&mut self) -> Visit<Element<'a>> {
+        match self.next()? {
+            Step::Open(element) => Ok(element),
+            _ => Err(Violation::NoEnvelope.at(0)),
+        }
+    }
+
+    /// The element behind the headers, which must be the body.
+    pub(super) fn body(&self, element: Option<Element<'a>>, soap: &str) -> Visit<Element<'a>> {
+        match element {
+            Some(body) if body.is(soap, "Body") => Ok(body),
+            Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
+            None => Err(Violation::MissingElement.at(self.position())),
         }
     }
 

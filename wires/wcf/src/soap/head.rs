@@ -19,7 +19,7 @@
 //!   message unless the operation declares that header.
 //! * At most `MAX_HEADERS` headers are read.
 
-use super::cursor::{Cursor, Document, Element, Step};
+use super::cursor::{Cursor, Document, Element};
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY};
 use super::outline::is_own;
@@ -117,7 +117,7 @@ impl<'a> Head<'a> {
     pub(super) fn read(dialect: Dialect, document: Document<'a>) -> Visit<Self> {
         let mut cursor = Cursor::new(document);
         let soap = dialect.soap.namespace();
-        let root = root(&mut cursor)?;
+        let root = cursor.root()?;
         if !root.is(soap, "Envelope") {
             return Err(Violation::NoEnvelope.at(root.at));
         }
@@ -130,7 +130,7 @@ impl<'a> Head<'a> {
             }
             element = cursor.child()?;
         }
-        head.body = body(&cursor, element, soap)?.inside;
+        head.body = cursor.body(element, soap)?.inside;
         if let Some(first) = cursor.child()? {
             let Element { namespace, local, inside, attributes, .. } = first;
             head.first = Some(First { namespace, local, inside, is_plain: attributes.is_empty() });
@@ -239,33 +239,9 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The first element of a document.
-pub(super) fn root<'a>(cursor: &mut Cursor<'a>) -> Visit<Element<'a>> {
-    match cursor.next()? {
-        Step::Open(element) => Ok(element),
-        _ => Err(Violation::NoEnvelope.at(0)),
-    }
-}
-
-/// The element behind the headers, which must be the body.
-pub(super) fn body<'a>(cursor: &Cursor<'a>, element: Option<Element<'a>>, soap: &str) -> Visit<Element<'a>> {
-    match element {
-        Some(body) if body.is(soap, "Body") => Ok(body),
-        Some(other) => Err(Violation::UnexpectedElement.at(other.at)),
-        None => Err(Violation::MissingElement.at(cursor.position())),
-    }
-}
-
 /// Notes what a header says; a second one of its name makes the message invalid.
 fn note<T>(name: &'static str, place: &mut Option<T>, said: T, invalid: &mut Option<&'static str>) {
     if place.replace(said).is_some() {
         invalid.get_or_insert(name);
     }
-}
-
-/// Reads a document to its end: whether every element of it ends and nothing follows.
-pub(super) fn check(document: Document<'_>) -> Visit<()> {
-    let mut cursor = Cursor::new(document);
-    while !matches!(cursor.next()?, Step::End) {}
-    Ok(())
 }

@@ -5,7 +5,6 @@
 //! meant.
 
 use super::cursor::{Cursor, Document, Element};
-use super::head;
 use super::names::{ADDRESSING, NO_ADDRESSING, SECURITY};
 use super::rm;
 use super::{Form, Soap};
@@ -83,7 +82,7 @@ impl<'a> Outline<'a> {
     pub(super) fn read(document: Document<'a>) -> Visit<Self> {
         let Document { form, bytes, .. } = document;
         let mut cursor = Cursor::new(document);
-        let root = head::root(&mut cursor)?;
+        let root = cursor.root()?;
         let soap = Soap::of_word(&root.namespace).ok_or_else(|| Violation::NoEnvelope.at(root.at))?;
         let name = soap.namespace();
         if !root.is(name, "Envelope") {
@@ -126,7 +125,7 @@ impl<'a> Outline<'a> {
             }
             element = cursor.child()?;
         }
-        let body = head::body(&cursor, element, name)?;
+        let body = cursor.body(element, name)?;
         let (envelope, body) = (start..root.inside, body.at..body.inside);
         Ok(Self { soap, envelope, scope, header, blocks, action, body })
     }

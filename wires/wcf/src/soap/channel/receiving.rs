@@ -29,7 +29,7 @@ use crate::limits::MAX_NAME;
 use crate::plan::{Declared, Plan};
 use crate::soap::cursor::Document;
 use crate::soap::faults::{Fault, Said, failure, said};
-use crate::soap::head::{self, Head, Message};
+use crate::soap::head::{First, Head, Message};
 use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::rm::{Arrived, Came, Verdict};
@@ -128,7 +128,7 @@ impl SoapChannel {
         let head = Head::read(self.dialect, readable)?;
         // What follows a long body is looked at by its end only; quotas of bodies are for their reader to name.
         if document.len() <= SHORT || seen::tail(form, &document).is_none() {
-            let whole = head::check(readable);
+            let whole = readable.check();
             whole.or_else(
                 |failure| if failure.kind() == Kind::LimitExceeded { Ok(()) } else { Err(failure) },
             )?;
@@ -324,7 +324,7 @@ impl SoapChannel {
         };
         let asked = match said {
             Some(action) => action.to_owned(),
-            None => head.first.as_ref().map(head::First::clark).unwrap_or_default(),
+            None => head.first.as_ref().map(First::clark).unwrap_or_default(),
         };
         let passes = self.side == Side::Server && self.node.as_ref().is_some_and(|node| node.passes(key));
         let wanted = !head.refuses_answers()
