@@ -6,55 +6,18 @@
 
 use super::cursor::{BinaryCursor, TextCursor};
 use super::output::Output;
+use super::reading::{BINARY, BINARY_INSIDE, Reading, TEXT};
 use super::sink::ElementSink;
 use super::source::ElementSource;
-use super::{Form, ReaderQuotas, Types, bare};
-use crate::dictionary::{Outgoing, Words};
+use super::{Form, bare};
+use crate::dictionary::Outgoing;
 use crate::soap::{Soap, check_block};
 use everywire_model::visit::{Sink, Source, Visit};
-use everywire_model::{Body, Budget, Codec, Header, SendBuffer, WireState};
-use std::any::Any;
-use std::sync::{Arc, LazyLock};
-
-/// [`Body::dialect`] of a body in binary XML.
-pub const BINARY: u32 = 0;
-
-/// [`Body::dialect`] of a body in XML text, always UTF-8.
-pub const TEXT: u32 = 1;
-
-/// [`Body::dialect`] of a body in binary XML whose base is inside the wrapper, the element around the values, already.
-/// Sessions that recognize a head know where the wrapper's start ends and spare their readers that.
-pub const BINARY_INSIDE: u32 = 2;
+use everywire_model::{Body, Budget, Codec, Header, SendBuffer};
 
 /// How many elements are around the content of a body that is part of an envelope.
 /// They count against the reader's quota of depth, as they do in WCF.
 const ENVELOPE_DEPTH: usize = 2;
-
-/// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::wire_state`], one for each
-/// connection, replaced when words were learnt.
-#[derive(Debug, Clone, Default)]
-pub struct Reading {
-    /// The session's words.
-    pub words: Arc<Words>,
-    /// The quotas of the reader.
-    pub quotas: ReaderQuotas,
-    /// The types of the contract, where values of any type may be of them.
-    pub types: Option<Arc<Types>>,
-}
-
-impl WireState for Reading {}
-
-impl Reading {
-    /// What goes with a body; if nothing does, no words and the default quotas.
-    pub(crate) fn of(body: &Body) -> &Self {
-        static NONE: LazyLock<Reading> = LazyLock::new(Reading::default);
-        let beside = body.wire_state().and_then(|wire_state| {
-            let wire_state: &dyn Any = &**wire_state;
-            wire_state.downcast_ref::<Self>()
-        });
-        beside.unwrap_or_else(|| &NONE)
-    }
-}
 
 /// The codec of both forms: a body's bytes are the whole document, its base is the offset of the first byte inside the
 /// element that holds the values.

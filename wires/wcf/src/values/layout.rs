@@ -6,13 +6,11 @@
 
 use super::graph::{Graph, Member, NamespaceId, Node, Place};
 use super::output::Output;
-use super::sink::ElementSink;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
 use everywire_idl::wsdl::names::{self, TEMPURI};
 use everywire_model::SendBuffer;
 use everywire_model::shape::{Hold, Shape, Struct};
-use everywire_model::visit::{Encode, Visit};
 
 /// What stands around the values of an operation's arguments or results, and how each is written.
 #[derive(Debug)]
@@ -97,75 +95,11 @@ impl Layout {
 
     /// A layout of a struct as an element of its own.
     /// The wrapper is `element`, or has the struct's own name; its members are in the struct's namespace.
-    fn detail(shape: &Struct, element: Option<&QName>) -> Self {
+    pub(super) fn detail(shape: &Struct, element: Option<&QName>) -> Self {
         let own = names::type_name(&shape.id, &shape.name);
         let namespace = own.namespace.clone();
         let name = element.cloned().unwrap_or(own);
         let fields = Shape::Struct(Hold::new(shape.clone()));
         Self { instance: true, ..Self::new(Some(name), &namespace, &fields, "", &[]) }
     }
-}
-
-/// Appends a body's content: the wrapper element with everything in it. Fields that are headers are returned apart, as
-/// elements ready to stand among the envelope's. Large octets become splices of `out`.
-///
-/// # Errors
-/// Whatever the values' own encoding reports; `out` is as before then, but words may have been learned
-/// ([`Outgoing::forget`]).
-pub fn write_body(
-    form: Form,
-    layout: &Layout,
-    words: &mut Outgoing,
-    encode: &dyn Encode,
-    out: &mut SendBuffer,
-) -> Visit<Option<Vec<u8>>> {
-    write(form, layout, false, words, encode, out)
-}
-
-/// Appends what [`write_body`] would behind the start of the wrapper.
-///
-/// # Errors
-/// As [`write_body`].
-#[inline]
-pub(crate) fn write_rest(
-    layout: &Layout,
-    words: &mut Outgoing,
-    encode: &dyn Encode,
-    out: &mut SendBuffer,
-) -> Visit<()> {
-    write(Form::Binary, layout, true, words, encode, out).map(drop)
-}
-
-/// `started`: the start of the wrapper stands there already.
-#[inline]
-fn write(
-    form: Form,
-    layout: &Layout,
-    started: bool,
-    words: &mut Outgoing,
-    encode: &dyn Encode,
-    out: &mut SendBuffer,
-) -> Visit<Option<Vec<u8>>> {
-    let mark = out.mark();
-    let mut sink = ElementSink::new(Some(layout), started, Output::new(form, words, out));
-    let written = encode.encode(&mut sink).and_then(|()| sink.finish());
-    if written.is_err() {
-        out.truncate(mark);
-    }
-    written
-}
-
-/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type.
-///
-/// # Errors
-/// As [`write_body`].
-pub fn write_detail(
-    form: Form,
-    shape: &Struct,
-    element: Option<&QName>,
-    words: &mut Outgoing,
-    fields: &dyn Encode,
-    out: &mut SendBuffer,
-) -> Visit<()> {
-    write_body(form, &Layout::detail(shape, element), words, fields, out).map(drop)
 }

@@ -21,17 +21,20 @@ mod layout;
 mod names;
 mod output;
 mod quotas;
+mod reading;
 mod scalar;
 mod sink;
 mod source;
 
-pub use codec::{BINARY, BINARY_INSIDE, NAME, Reading, TEXT, XML, XmlCodec};
+pub use codec::{NAME, XML, XmlCodec};
 pub use everywire_idl::wsdl::names::QName;
 pub use known::Types;
-pub(crate) use layout::write_rest;
-pub use layout::{Layout, write_body, write_detail};
+pub use layout::Layout;
 pub(crate) use names::XSI;
 pub use quotas::{Quota, ReaderQuotas};
+pub use reading::{BINARY, BINARY_INSIDE, Reading, TEXT};
+pub(crate) use sink::write_rest;
+pub use sink::{write_body, write_detail};
 
 use bytes::Bytes;
 use everywire_model::{Body, Budget, Context};

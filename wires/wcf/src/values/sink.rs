@@ -30,16 +30,17 @@ use super::graph::{Graph, NamespaceId, Node, NodeId};
 use super::layout::Layout;
 use super::names::{Notation, XSI, told_type};
 use super::output::Output;
-use crate::dictionary::Term;
+use super::{Form, QName};
+use crate::dictionary::{Outgoing, Term};
 use crate::nbfx::notation::{parse_date_time, parse_decimal};
 use crate::nbfx::{Item, Text as Value};
 use crate::text::check_chars;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::send_buffer::Mark;
-use everywire_model::shape::{Enum, Shape, Text};
-use everywire_model::visit::{Numbers, Sink, Visit};
-use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference};
+use everywire_model::shape::{Enum, Shape, Struct, Text};
+use everywire_model::visit::{Encode, Numbers, Sink, Visit};
+use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference, SendBuffer};
 use frames::{Begun, Frame, Graphs, Kind, Scope};
 use std::sync::LazyLock;
 
@@ -382,6 +383,59 @@ impl Sink for ElementSink<'_> {
         }
         Ok(())
     }
+}
+
+/// Appends a body's content: the wrapper element with everything in it. Fields that are headers are returned apart, as
+/// elements ready to stand among the envelope's. Large octets become splices of `out`.
+///
+/// # Errors
+/// Whatever the values' own encoding reports; `out` is as before then, but words may have been learned
+/// ([`Outgoing::forget`]).
+pub fn write_body(
+    form: Form,
+    layout: &Layout,
+    words: &mut Outgoing,
+    encode: &dyn Encode,
+    out: &mut SendBuffer,
+) -> Visit<Option<Vec<u8>>> {
+    write_rest(form, layout, false, words, encode, out)
+}
+
+/// The same; `started`: the start of the wrapper stands there already, and only what follows it is appended.
+///
+/// # Errors
+/// As [`write_body`].
+#[inline]
+pub(crate) fn write_rest(
+    form: Form,
+    layout: &Layout,
+    started: bool,
+    words: &mut Outgoing,
+    encode: &dyn Encode,
+    out: &mut SendBuffer,
+) -> Visit<Option<Vec<u8>>> {
+    let mark = out.mark();
+    let mut sink = ElementSink::new(Some(layout), started, Output::new(form, words, out));
+    let written = encode.encode(&mut sink).and_then(|()| sink.finish());
+    if written.is_err() {
+        out.truncate(mark);
+    }
+    written
+}
+
+/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type.
+///
+/// # Errors
+/// As [`write_body`].
+pub fn write_detail(
+    form: Form,
+    shape: &Struct,
+    element: Option<&QName>,
+    words: &mut Outgoing,
+    fields: &dyn Encode,
+    out: &mut SendBuffer,
+) -> Visit<()> {
+    write_body(form, &Layout::detail(shape, element), words, fields, out).map(drop)
 }
 
 /// The bound of a sequence, or the length of an array.

@@ -467,13 +467,7 @@ fn write_plain(
         out,
         false,
         &mut |_, out, _| template.write(dialect.form, guid, out),
-        &|words, out| {
-            if layout.has_start(dialect.form) {
-                write_rest(layout, words, values, out).map(|()| None)
-            } else {
-                write_body(dialect.form, layout, words, values, out)
-            }
-        },
+        &|words, out| write_rest(dialect.form, layout, layout.has_start(dialect.form), words, values, out),
     )
 }
 

@@ -42,9 +42,10 @@ pub(super) struct Unknown<'a> {
 }
 
 /// What a frame is of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Kind {
     /// Nothing is open, or one value without a name.
+    #[default]
     Root,
     /// A struct; whether it is the nameless one, of the operation's parameters.
     Struct(Hold<Struct>, bool),
@@ -65,7 +66,7 @@ pub(super) enum Kind {
 }
 
 /// Something that is open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     /// Values begun so far.
@@ -93,18 +94,7 @@ impl<'a> Frame<'a> {
     // Field by field: of a default frame the rest would be dropped, on each body.
     #[inline]
     pub(super) fn new(kind: Kind, len: usize) -> Self {
-        Self {
-            kind,
-            index: 0,
-            len,
-            open: false,
-            depth: 0,
-            entered: None,
-            run: None,
-            jumble: None,
-            at: 0,
-            apart: None,
-        }
+        Self { kind, len, ..Self::default() }
     }
 }
 
