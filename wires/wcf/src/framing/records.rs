@@ -15,7 +15,7 @@
 //!   chunks follow.
 //! * A record with an empty text, which the specification does not have, is refused.
 
-use crate::nbfx::integer;
+use crate::nbfx::int31;
 use crate::violations::Breach;
 use everywire_model::named_variants;
 
@@ -107,7 +107,7 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
 /// [`Breach::Size`] above 31 bits, as Microsoft has it, or with needless bytes.
 #[inline]
 pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, Breach> {
-    let size = integer::parse(bytes).map_err(|()| Breach::Size)?;
+    let size = int31::parse(bytes).map_err(|()| Breach::Size)?;
     Ok(size.map(|(size, width)| (size as usize, width)))
 }
 
@@ -115,7 +115,7 @@ pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, Breach> {
 /// The text is not compared with the bounds: what this side writes is the peer's to accept.
 pub fn put_text(kind: RecordKind, text: &[u8], out: &mut Vec<u8>) {
     out.push(kind as u8);
-    integer::put(text.len(), out);
+    int31::put(text.len(), out);
     out.extend_from_slice(text);
 }
 
@@ -136,7 +136,7 @@ mod tests {
             (0x7fff_ffff, 5),
         ] {
             let mut out = Vec::new();
-            integer::put(value, &mut out);
+            int31::put(value, &mut out);
             assert_eq!(out.len(), width, "{value:#x}");
             assert_eq!(size(&out), Ok(Some((value, width))));
             for cut in 0..width {
@@ -162,13 +162,13 @@ mod tests {
     fn a_text_that_is_too_long_is_refused_before_it_comes() {
         let bounds = Bounds::default();
         let mut via = vec![RecordKind::Via as u8];
-        integer::put(2049, &mut via);
+        int31::put(2049, &mut via);
         assert_eq!(
             read(&via, &bounds),
             Err(Breach::TextTooLong { record: RecordKind::Via, size: 2049, limit: 2048 })
         );
         let mut upgrade = vec![RecordKind::UpgradeRequest as u8];
-        integer::put(257, &mut upgrade);
+        int31::put(257, &mut upgrade);
         assert!(matches!(read(&upgrade, &bounds), Err(Breach::TextTooLong { .. })));
         assert_eq!(read(&[0x02, 0x00], &bounds), Err(Breach::Empty { record: RecordKind::Via }));
         assert_eq!(read(&[0x0d], &bounds), Err(Breach::UnknownRecord { octet: 0x0d }));

@@ -4,6 +4,7 @@
 //! of `crate::dictionary`, which the reader does not look up. `Writer` appends records. `xml` is the text
 //! that a document stands for.
 
+pub(crate) mod int31;
 pub mod integer;
 pub(crate) mod notation;
 mod reader;
