@@ -31,14 +31,13 @@ const BUNDLES: [&str; 6] = [
 /// The certificates in a file, in its order.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
     let wrong = |what: String| Failure::new(Kind::BadArgument, Initiator::User, what).at(path.display());
-    let size = std::fs::metadata(path)
-        .map_err(|error| wrong(format!("the certificates cannot be read: {error}")))?;
+    let unreadable = |error: std::io::Error| wrong(format!("the certificates cannot be read: {error}"));
+    let size = std::fs::metadata(path).map_err(unreadable)?;
     if size.len() > MAX_CERTIFICATES {
         let what = "octets in a file of certificates";
         return Err(Failure::over_limit(Initiator::User, what, size.len(), MAX_CERTIFICATES));
     }
-    let bytes =
-        std::fs::read(path).map_err(|error| wrong(format!("the certificates cannot be read: {error}")))?;
+    let bytes = std::fs::read(path).map_err(unreadable)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),

@@ -95,7 +95,7 @@ impl TransportLayer for Tls {
             _ => "localhost".to_owned(),
         };
         let name = options.get("identity").unwrap_or(&host).to_owned();
-        Ok(Arc::new(Connecting { settings, name, host }))
+        Ok(Arc::new(Side(move || Channel::client(&settings, &host, &name))))
     }
 
     fn listening(&self, layered: &Layered) -> Result<Arc<dyn LayerSide>, Failure> {
@@ -106,33 +106,17 @@ impl TransportLayer for Tls {
         };
         let key = options.get("key").unwrap_or(cert);
         let clients = options.get("clients").map(PathBuf::from);
-        Ok(Arc::new(Listening(ServerSettings::new(cert.as_ref(), key.as_ref(), clients.as_deref())?)))
+        let settings = ServerSettings::new(cert.as_ref(), key.as_ref(), clients.as_deref())?;
+        Ok(Arc::new(Side(move || Channel::server(&settings))))
     }
 }
 
-/// The side that connects, as an address has it.
-struct Connecting {
-    /// Shared with other connections of the same options.
-    settings: ClientSettings,
-    /// Where it connects to.
-    host: String,
-    /// The name that the server's certificate has to have.
-    name: String,
-}
+/// Begins TLS on a new connection, as one side's address has it.
+struct Side<F>(F);
 
-impl LayerSide for Connecting {
+impl<F: Fn() -> Result<Channel, Failure> + Send + Sync> LayerSide for Side<F> {
     fn session(&self, make: MakeSession) -> Result<Box<dyn Session>, Failure> {
-        let channel = Channel::client(&self.settings, &self.host, &self.name)?;
-        Ok(Box::new(Secured::new(Ok(channel), Terms::default(), make)))
-    }
-}
-
-/// The side that listens.
-struct Listening(ServerSettings);
-
-impl LayerSide for Listening {
-    fn session(&self, make: MakeSession) -> Result<Box<dyn Session>, Failure> {
-        Ok(Box::new(Secured::new(Ok(Channel::server(&self.0)?), Terms::default(), make)))
+        Ok(Box::new(Secured::new(Ok(self.0()?), Terms::default(), make)))
     }
 }
 

@@ -34,8 +34,12 @@ pub struct Terms {
 pub struct Secured {
     /// Or why there is none: then nothing comes or goes.
     channel: Result<Channel, Failure>,
-    /// What the bytes are for.
-    above: Above,
+    /// Makes the session above once the peer is known; it is taken then.
+    make: Option<MakeSession>,
+    /// The session above, once it is made: what the bytes are for.
+    above: Option<Box<dyn Session>>,
+    /// What was proved to it.
+    proof: Option<Proof>,
     /// What the wire wants of the handshake.
     terms: Terms,
     /// When the handshake began.
@@ -64,20 +68,14 @@ pub struct Secured {
     received: u64,
 }
 
-/// The session above.
-enum Above {
-    /// It is made by this once the peer is known; it is taken then.
-    Later(Option<MakeSession>),
-    /// It is there, and what was proved to it.
-    Open(Box<dyn Session>, Proof),
-}
-
 impl Secured {
     /// Over a channel that has said nothing yet. One that cannot begin ends the session at once.
     pub fn new(channel: Result<Channel, Failure>, terms: Terms, make: MakeSession) -> Self {
         let mut session = Self {
             channel,
-            above: Above::Later(Some(make)),
+            make: Some(make),
+            above: None,
+            proof: None,
             terms,
             begun: Instant::now(),
             plain: BytesMut::new(),
@@ -96,28 +94,12 @@ impl Secured {
         session
     }
 
-    /// The session above, if it is there already.
-    fn above(&self) -> Option<&dyn Session> {
-        match &self.above {
-            Above::Open(session, _) => Some(&**session),
-            Above::Later(_) => None,
-        }
-    }
-
-    /// The same, to change it.
-    fn above_mut(&mut self) -> Option<&mut Box<dyn Session>> {
-        match &mut self.above {
-            Above::Open(session, _) => Some(session),
-            Above::Later(_) => None,
-        }
-    }
-
     /// The session above, for what can be asked of it only when the peer is known.
     fn open(&mut self) -> Result<&mut Box<dyn Session>, Failure> {
         match (&mut self.above, &self.channel) {
-            (Above::Open(session, _), _) => Ok(session),
-            (Above::Later(_), Err(failure)) => Err(failure.clone()),
-            (Above::Later(_), Ok(_)) => {
+            (Some(session), _) => Ok(session),
+            (None, Err(failure)) => Err(failure.clone()),
+            (None, Ok(_)) => {
                 let what = "the handshake of TLS is not over";
                 Err(Failure::new(Kind::Unreachable, Initiator::Here, what).with_completed(Completed::No))
             }
@@ -126,9 +108,9 @@ impl Secured {
 
     /// Makes the session above, once the peer is known.
     fn admit(&mut self) {
-        if let (Above::Later(make), Ok(channel)) = (&mut self.above, &self.channel)
+        if let Ok(channel) = &self.channel
             && channel.is_established()
-            && let Some(make) = make.take()
+            && let Some(make) = self.make.take()
         {
             let proof = Proof {
                 account: channel.peer_identity().map(Arc::from),
@@ -138,7 +120,7 @@ impl Secured {
             if let Some(why) = self.turned_away.take() {
                 self.parting = !session.turn_away(&why);
             }
-            self.above = Above::Open(session, proof);
+            (self.above, self.proof) = (Some(session), Some(proof));
         }
     }
 
@@ -147,7 +129,7 @@ impl Secured {
         if self.sealed > 0 && self.out.len() <= self.behind {
             let sealed = std::mem::take(&mut self.sealed);
             self.above_len = self.above_len.saturating_sub(sealed);
-            if let Some(session) = self.above_mut() {
+            if let Some(session) = &mut self.above {
                 let buffer = session.transmit();
                 // A session that has ended may have thrown them away.
                 buffer.consume(sealed.min(buffer.len()));
@@ -160,7 +142,7 @@ impl Secured {
         self.settle();
         let Ok(channel) = &mut self.channel else { return };
         let mut ends = self.parting;
-        if let Above::Open(session, _) = &mut self.above {
+        if let Some(session) = &mut self.above {
             let plain = session.transmit();
             if self.sealed == 0 && !plain.is_empty() && channel.is_established() {
                 match channel.seal(plain, &mut self.out) {
@@ -197,7 +179,8 @@ impl Secured {
     }
 
     /// What the layer proved, where the wire asks for no proof.
-    fn introduce(proof: &Proof, peer: Peer) -> Peer {
+    fn introduce(&self, peer: Peer) -> Peer {
+        let Some(proof) = &self.proof else { return peer };
         match (&peer.account, &proof.account) {
             (None, Some(account)) => Peer::admitted(peer.address, proof.authentication).with_account(account),
             (None, None) if peer.authentication == "none" => {
@@ -224,7 +207,7 @@ impl Session for Secured {
         };
         self.admit();
         let mut taken = Ok(());
-        if let Above::Open(session, _) = &mut self.above
+        if let Some(session) = &mut self.above
             && !self.plain.is_empty()
         {
             taken = session.receive(now, &mut self.plain, handles);
@@ -237,14 +220,13 @@ impl Session for Secured {
     }
 
     fn wanted(&self) -> usize {
-        self.above().map_or(0, Session::wanted)
+        self.above.as_deref().map_or(0, Session::wanted)
     }
 
     fn poll(&mut self) -> Option<Event> {
         self.settle();
-        let Above::Open(session, proof) = &mut self.above else { return None };
-        match session.poll() {
-            Some(Event::Ready(peer)) => Some(Event::Ready(Self::introduce(proof, peer))),
+        match self.above.as_mut()?.poll() {
+            Some(Event::Ready(peer)) => Some(Event::Ready(self.introduce(peer))),
             None if self.parting && self.turned_away.is_none() && !self.closed => {
                 // A peer for whom there is no place was told so, in the wire's words.
                 self.closed = self.said && self.out.is_empty();
@@ -276,7 +258,7 @@ impl Session for Secured {
     }
 
     fn unsubscribe(&mut self, id: CallId) {
-        if let Some(session) = self.above_mut() {
+        if let Some(session) = &mut self.above {
             session.unsubscribe(id);
         }
     }
@@ -287,13 +269,13 @@ impl Session for Secured {
     }
 
     fn cancel(&mut self, id: CallId) {
-        if let Some(session) = self.above_mut() {
+        if let Some(session) = &mut self.above {
             session.cancel(id);
         }
     }
 
     fn close(&mut self) {
-        if let Some(session) = self.above_mut() {
+        if let Some(session) = &mut self.above {
             session.close();
         }
         self.parting = true;
@@ -303,7 +285,7 @@ impl Session for Secured {
     }
 
     fn turn_away(&mut self, why: &Failure) -> bool {
-        match self.above_mut() {
+        match &mut self.above {
             Some(session) => session.turn_away(why),
             None => {
                 self.turned_away = Some(why.clone());
@@ -313,46 +295,46 @@ impl Session for Secured {
     }
 
     fn held(&self) -> usize {
-        self.above().map_or(0, Session::held)
+        self.above.as_deref().map_or(0, Session::held)
             + self.plain.len()
             + self.unsent()
             + self.channel.as_ref().map_or(0, Channel::held)
     }
 
     fn is_closing(&self) -> bool {
-        self.above().is_some_and(Session::is_closing)
+        self.above.as_deref().is_some_and(Session::is_closing)
     }
 
     fn disconnected(&mut self, failure: &Failure) {
         self.settle();
-        if let Some(session) = self.above_mut() {
+        if let Some(session) = &mut self.above {
             session.disconnected(failure);
         }
     }
 
     fn again(&self) -> Option<Profile> {
-        self.above()?.again()
+        self.above.as_ref()?.again()
     }
 
     fn refusal(&mut self) -> Option<Failure> {
         let own = self.refusal.take();
-        own.or_else(|| self.above_mut()?.refusal())
+        own.or_else(|| self.above.as_mut()?.refusal())
     }
 
     fn is_routed(&self) -> bool {
-        self.above().is_some_and(Session::is_routed)
+        self.above.as_deref().is_some_and(Session::is_routed)
     }
 
     fn one_at_a_time(&self) -> bool {
-        self.above().map_or(self.terms.one_at_a_time, Session::one_at_a_time)
+        self.above.as_deref().map_or(self.terms.one_at_a_time, Session::one_at_a_time)
     }
 
     fn read_paused(&self) -> bool {
-        self.above().is_some_and(Session::read_paused)
+        self.above.as_deref().is_some_and(Session::read_paused)
     }
 
     fn deadline(&self) -> Option<Instant> {
-        match self.above() {
+        match &self.above {
             Some(session) => session.deadline(),
             None if self.channel.is_err() => Some(self.begun),
             None => self.terms.within.map(|within| self.begun + within),
@@ -360,7 +342,7 @@ impl Session for Secured {
     }
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
-        if let Some(session) = self.above_mut() {
+        if let Some(session) = &mut self.above {
             return session.expire(now);
         }
         if let Err(failure) = &self.channel {
@@ -376,6 +358,6 @@ impl Session for Secured {
     }
 
     fn outstanding(&self) -> usize {
-        self.above().map_or(0, Session::outstanding)
+        self.above.as_deref().map_or(0, Session::outstanding)
     }
 }
