@@ -26,11 +26,6 @@ pub fn authorization(credentials: &Credentials) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Whether somebody who is known calls.
-pub fn is_known(header: Option<&HeaderValue>, users: &dyn Users) -> bool {
-    account(header, users).is_some()
-}
-
 /// The account of somebody who is known and calls.
 pub fn account(header: Option<&HeaderValue>, users: &dyn Users) -> Option<String> {
     let word = header.and_then(read)?;
@@ -68,6 +63,10 @@ mod tests {
         assert!(header.is_sensitive());
         let header = authorization(&credentials("", "test", "123\u{a3}")).unwrap();
         assert_eq!(header, "Basic dGVzdDoxMjPCow==");
+    }
+
+    fn is_known(header: Option<&HeaderValue>, users: &UserTable) -> bool {
+        account(header, users).is_some()
     }
 
     #[test]

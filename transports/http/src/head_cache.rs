@@ -24,7 +24,7 @@ use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, Version};
+use http::{HeaderValue, Method, StatusCode, Version};
 use httpdate::HttpDate;
 use std::cell::RefCell;
 use std::io::Write;
@@ -152,25 +152,22 @@ fn digits(head: &[u8]) -> Option<std::ops::Range<usize>> {
     None
 }
 
-/// Writes the head of a response whose body has this length.
-pub(crate) fn put_head(out: &mut Vec<u8>, response: &Response<()>, length: usize) {
-    put_status(out, response.status());
-    for (name, value) in response.headers() {
-        put_header(out, name.as_str(), value.as_bytes());
-    }
-    put_end(out, length);
-}
-
-/// Writes the head of a response whose one header is the type of its body.
-pub(crate) fn put_plain_head(
+/// Writes the head of a response with these headers whose body has this length, with what the library adds to each response.
+pub(crate) fn put_head<'h>(
     out: &mut Vec<u8>,
     status: StatusCode,
-    content_type: &HeaderValue,
+    headers: impl IntoIterator<Item = (&'h str, &'h HeaderValue)>,
     length: usize,
 ) {
     put_status(out, status);
-    put_header(out, "content-type", content_type.as_bytes());
-    put_end(out, length);
+    for (name, value) in headers {
+        put_header(out, name, value.as_bytes());
+    }
+    out.extend_from_slice(b"content-length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    out.extend_from_slice(b"\r\ndate: ");
+    DATE.with_borrow_mut(|date| date.put(out));
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// The status line; nearly all are 200.
@@ -190,15 +187,6 @@ fn put_header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
-}
-
-/// The headers that the library adds to each response, and the empty line.
-fn put_end(out: &mut Vec<u8>, length: usize) {
-    out.extend_from_slice(b"content-length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-    out.extend_from_slice(b"\r\ndate: ");
-    DATE.with_borrow_mut(|date| date.put(out));
-    out.extend_from_slice(b"\r\n\r\n");
 }
 
 thread_local! {

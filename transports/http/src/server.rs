@@ -234,7 +234,7 @@ impl<K> Server<K> {
             return self.respond(response);
         }
         let mut pipe = self.end.pipe();
-        head_cache::put_plain_head(pipe.output.flat(), status, content_type, body.len());
+        head_cache::put_head(pipe.output.flat(), status, [("content-type", content_type)], body.len());
         pipe.output.append(&mut body);
         drop(pipe);
         (self.repeating, self.asked) = (false, false);
@@ -408,13 +408,13 @@ impl<K> Server<K> {
     /// Answers a request with a known head by more than a body and its type.
     fn repeat(&mut self, response: Response<Vec<Bytes>>) {
         let (head, body) = response.into_parts();
-        let head = Response::from_parts(head, ());
         let mut pipe = self.end.pipe();
         let length = body.iter().map(Bytes::len).sum();
-        head_cache::put_head(pipe.output.flat(), &head, length);
+        let headers = head.headers.iter().map(|(name, value)| (name.as_str(), value));
+        head_cache::put_head(pipe.output.flat(), head.status, headers, length);
         body.into_iter().for_each(|part| pipe.output.splice(part));
         self.repeating = false;
-        if head.headers().contains_key(CONNECTION) {
+        if head.headers.contains_key(CONNECTION) {
             // Nobody says anything there but that it ends.
             self.over = Some(Ok(()));
         }

@@ -21,12 +21,8 @@ pub(super) fn door(settings: &Arc<Settings>) -> Arc<Door> {
     Arc::new(move |parts| {
         let users = settings.users.as_ref().filter(|_| settings.basic_login)?;
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if length.unwrap_or(most) <= MAX_UNKNOWN
-            || basic::is_known(parts.headers.get(AUTHORIZATION), users.as_ref())
-        {
-            return None;
-        }
-        Some(unauthorized())
+        let known = || basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()).is_some();
+        (length.unwrap_or(most) > MAX_UNKNOWN && !known()).then(unauthorized)
     })
 }
 
