@@ -103,7 +103,7 @@ pub fn print_friendly(reference: &Reference) -> String {
 }
 
 /// The way of this wire.
-fn own(reference: &Reference) -> Option<&Profile> {
+pub(crate) fn own(reference: &Reference) -> Option<&Profile> {
     reference.profiles.iter().find(|profile| profile.wire == "wcf")
 }
 
@@ -319,7 +319,7 @@ impl Settings {
             // The socket's path says it all the same.
             "net.uds" => "net.uds",
             "net.pipe" => "net.pipe",
-            _ => self.binding.scheme(),
+            _ => self.binding.word(),
         };
         let mut told = format!("{scheme}{}", if secure { "s" } else { "" });
         let mut mark = '?';

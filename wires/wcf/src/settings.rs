@@ -45,11 +45,6 @@ named_variants! {
 }
 
 impl Binding {
-    /// The friendly scheme, without security.
-    pub fn scheme(self) -> &'static str {
-        self.word()
-    }
-
     /// Whether it is one of those over HTTP.
     pub fn is_http(self) -> bool {
         self != Self::NetTcp

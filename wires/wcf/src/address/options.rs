@@ -365,61 +365,44 @@ impl AddressOptions {
     /// The options that a reader of the address would have to be told, without secrets and files of this side's.
     /// Quotas are not told: they bind this side. The order is fixed, so equal settings print the same text.
     fn shown(&self, settings: &Settings) -> Vec<(&'static str, String)> {
-        let mut shown = Vec::new();
-        let mut tell = |name, value: &str| shown.push((name, value.to_owned()));
-        match settings.transport_security {
-            Security::None | Security::Tls if settings.username => {
-                // Over TCP that is over TLS, and so are HTTP's secured schemes.
-                let apart = settings.host.is_empty()
-                    && !settings.binding.is_http()
-                    && settings.transport_security == Security::Tls;
-                tell("security", if apart { "tls+username" } else { "username" });
-            }
-            Security::None => {}
-            _ if settings.binding.is_http() => {}
-            security => tell("security", security.word()),
-        }
-        if settings.transport_security == Security::Windows {
-            if self.settings.protection_level != ProtectionLevel::EncryptAndSign {
-                tell("protection", self.settings.protection_level.name());
-            }
-            if self.settings.mechanism != Mechanism::Negotiate {
-                tell("mech", self.settings.mechanism.word());
-            }
-        }
-        let texts = [("identity", &settings.identity), ("to", &settings.to), ("query", &settings.query)];
-        for (name, value) in texts {
-            if !value.is_empty() {
-                tell(name, value);
-            }
-        }
-        if settings.tls_client.is_some() {
-            if let Some(ca) = &self.ca {
-                tell("ca", &ca.to_string_lossy());
-            }
-            if self.insecure {
-                tell("insecure", "on");
-            }
-        }
-        if self.settings.mode == Mode::Streamed {
-            tell("mode", "streamed");
-        }
-        if settings.encoding != settings.binding.encoding()
-            && !(self.settings.mode == Mode::Streamed && settings.encoding == Encoding::Binary)
-        {
-            tell("encoding", settings.encoding.word());
-        }
-        if self.settings.reliable {
-            tell("reliable", "on");
-        }
-        if let Some(format) = self.settings.compressed {
-            tell(
-                "compression",
-                if self.settings.compressed_requests { "gzip+requests" } else { format.word() },
-            );
-        }
-        shown
+        let (own, is_http) = (&self.settings, settings.binding.is_http());
+        let is_windows = settings.transport_security == Security::Windows;
+        let is_streamed = own.mode == Mode::Streamed;
+        let security = match settings.transport_security {
+            // Over TCP that is over TLS, and so are HTTP's secured schemes.
+            Security::Tls if settings.username && settings.host.is_empty() && !is_http => "tls+username",
+            Security::None | Security::Tls if settings.username => "username",
+            Security::None => "",
+            security => told(!is_http, security.word()),
+        };
+        let ca = self.ca.as_ref().filter(|_| settings.tls_client.is_some());
+        let ca = ca.map(|ca| ca.to_string_lossy()).unwrap_or_default();
+        let has_encoding = settings.encoding != settings.binding.encoding()
+            && !(is_streamed && settings.encoding == Encoding::Binary);
+        let is_guarded = own.protection_level == ProtectionLevel::EncryptAndSign;
+        let compression = own.compressed.map_or("", Format::word);
+        let said = [
+            ("security", security),
+            ("protection", told(is_windows && !is_guarded, own.protection_level.name())),
+            ("mech", told(is_windows && own.mechanism != Mechanism::Negotiate, own.mechanism.word())),
+            ("identity", &settings.identity),
+            ("to", &settings.to),
+            ("query", &settings.query),
+            ("ca", &ca),
+            ("insecure", told(self.insecure && settings.tls_client.is_some(), "on")),
+            ("mode", told(is_streamed, "streamed")),
+            ("encoding", told(has_encoding, settings.encoding.word())),
+            ("reliable", told(own.reliable, "on")),
+            ("compression", if own.compressed_requests { "gzip+requests" } else { compression }),
+        ];
+        let said = said.into_iter().filter(|(_, value)| !value.is_empty());
+        said.map(|(name, value)| (name, value.to_owned())).collect()
     }
+}
+
+/// A word that is told only in some addresses.
+fn told(is_told: bool, word: &'static str) -> &'static str {
+    if is_told { word } else { "" }
 }
 
 /// Checks the URI of `to=`: a place without an object's path, of characters that need no escaping in XML or
