@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 pub struct Node {
     /// The node's table of exported objects.
     objects: Arc<dyn Objects>,
-    /// The metadata endpoints (MEX, WS-Transfer Get), made when somebody asks first.
-    standing: OnceLock<Vec<Arc<dyn Servant>>>,
+    /// The metadata endpoint (MEX, WS-Transfer Get) of every object, made when somebody asks first.
+    standing: OnceLock<Arc<dyn Servant>>,
     /// Counts changes of what is served: moved with `Release` after the table has changed, read with `Acquire`
     /// before the table is asked.
     changes: AtomicU64,
@@ -67,14 +67,10 @@ impl Node {
         let trimmed = path.strip_suffix(b"/").unwrap_or(path);
         let passed = || self.objects.by_prefix(path).map(|_| Bytes::copy_from_slice(path));
         known(path).or_else(|| known(trimmed)).or_else(passed).or_else(|| {
-            let (rest, last) = match trimmed.iter().rposition(|byte| *byte == b'/') {
-                Some(at) => trimmed.split_at_checked(at)?,
-                None => (&b""[..], trimmed),
-            };
             // A path that ends with `mex` means the metadata of the object before it, or of the node.
-            let is_metadata = last.strip_prefix(b"/").unwrap_or(last).eq_ignore_ascii_case(b"mex");
+            let rest = metadata::described(trimmed);
             let served = rest.is_empty() || known(rest).is_some();
-            (is_metadata && served && !self.standing().is_empty()).then(|| Bytes::copy_from_slice(trimmed))
+            (served && rest.len() < trimmed.len()).then(|| Bytes::copy_from_slice(trimmed))
         })
     }
 
@@ -97,7 +93,7 @@ impl Node {
         own.iter().find_map(of).or_else(|| match self.objects.by_prefix(key).filter(|_| !here) {
             // For these keys it stands before those that stand by for every object.
             Some(servant) => of(&servant),
-            None => self.standing().iter().find_map(of),
+            None => of(self.standing()),
         })
     }
 
@@ -121,8 +117,8 @@ impl Node {
         only(self.objects.keys().into_iter().filter(has))
     }
 
-    fn standing(&self) -> &[Arc<dyn Servant>] {
-        self.standing.get_or_init(|| metadata::servants(&self.objects))
+    fn standing(&self) -> &Arc<dyn Servant> {
+        self.standing.get_or_init(|| metadata::servant(&self.objects))
     }
 }
 
@@ -133,7 +129,7 @@ fn only(mut keys: impl Iterator<Item = Bytes>) -> Option<Bytes> {
 
 impl WireState for Node {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
-        self.standing().to_vec()
+        vec![Arc::clone(self.standing())]
     }
 
     fn exported(&self, _: &[u8], _: &Arc<dyn Servant>) {

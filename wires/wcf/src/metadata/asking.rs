@@ -88,8 +88,7 @@ fn ports(interface: &Interface) -> impl Iterator<Item = Port> {
 
 /// The way to an object, with room for a description.
 fn way(object: &Object) -> Result<(Profile, Arc<Settings>), Failure> {
-    let own = object.reference().profiles.iter().find(|profile| profile.wire == "wcf");
-    let Some(profile) = own else {
+    let Some(profile) = address::own(object.reference()) else {
         return Err(Failure::new(Kind::BadReference, Initiator::User, "the object is not on this wire"));
     };
     let mut settings = (*Settings::of(profile)).clone();

@@ -26,7 +26,7 @@ impl MetadataServant {
 }
 
 /// The key of the object that a path of metadata is about.
-fn described(key: &[u8]) -> &[u8] {
+pub(crate) fn described(key: &[u8]) -> &[u8] {
     let (rest, last) = match key.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (key.get(..at).unwrap_or_default(), key.get(at + 1..).unwrap_or_default()),
         None => (&b""[..], key),

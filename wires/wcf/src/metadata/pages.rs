@@ -6,6 +6,7 @@
 use super::service::Service;
 use everywire_model::Objects;
 use everywire_model::reference::escape;
+use quick_xml::escape::escape as html;
 
 const XML: &str = "text/xml; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -51,7 +52,7 @@ fn help(service: &Service, asked: &str) -> String {
         asked.get(..scheme.len() + 3 + host.len()).unwrap_or_default()
     });
     for (key, names) in service.names() {
-        let address = html(&format!("{base}/{}", escape(key)));
+        let address = html(format!("{base}/{}", escape(key)));
         body.push_str(&format!("<h1>{address}</h1>\n<ul>\n"));
         for name in names {
             body.push_str(&format!("<li>{} ({})</li>\n", html(&name.local), html(&name.namespace)));
@@ -63,13 +64,4 @@ fn help(service: &Service, asked: &str) -> String {
     }
     body.push_str("</body></html>\n");
     body
-}
-
-/// Text of contracts and addresses, with references for what would be markup.
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
 }

@@ -2,6 +2,7 @@
 
 use super::Accepting;
 use super::responses::{told, with};
+use crate::address;
 use crate::metadata::{describes, operation};
 use crate::settings::Settings;
 use crate::values::bare;
@@ -54,8 +55,7 @@ impl Accepting {
                 None => told(StatusCode::NOT_FOUND, "there is no such page"),
             },
             Answer::Moved(reference) => {
-                let profile = reference.profiles.iter().find(|profile| profile.wire == "wcf");
-                let there = profile.map(|profile| Settings::of(profile).via(&profile.key));
+                let there = address::own(reference).map(|profile| Settings::of(profile).via(&profile.key));
                 let place = there.and_then(|there| HeaderValue::try_from(format!("{there}?{query}")).ok());
                 let mut response = told(StatusCode::TEMPORARY_REDIRECT, "the service is elsewhere");
                 if let Some(place) = place {
