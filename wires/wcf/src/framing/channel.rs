@@ -104,7 +104,7 @@ impl Channel {
         Self {
             settings: Arc::clone(settings),
             bounds: Bounds { via: quotas.max_via_size, content_type: quotas.max_content_type_size },
-            layer: Layer::plain(),
+            layer: Layer::Plain,
             out: SendBuffer::new(),
             inner: SendBuffer::new(),
             held: Some(SendBuffer::new()),

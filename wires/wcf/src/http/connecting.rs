@@ -339,12 +339,7 @@ fn unasked(headers: &HeaderMap) -> Failure {
 
 /// A status that says no to the caller, whatever is there.
 fn is_refusal(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::UNAUTHORIZED
-            | StatusCode::PROXY_AUTHENTICATION_REQUIRED
-            | StatusCode::SERVICE_UNAVAILABLE
-    ) || status.is_redirection()
+    matches!(status.as_u16(), 300..=399 | 401 | 407 | 503)
 }
 
 /// The path and the query of a request; the host stands in a header.

@@ -23,10 +23,11 @@ use crate::limits::too_large;
 use crate::settings::{Binding, Security, Settings};
 use crate::soap::Dialect;
 use everywire_http::Breach;
-use everywire_model::layered::Proof;
+use everywire_model::layered::{MakeSession, Proof};
 use everywire_model::{Config, Failure, Session, Violation};
-use everywire_tls::{Secured, Terms};
+use everywire_tls::{Channel, Secured, Terms};
 use http::HeaderName;
+use std::time::Duration;
 
 const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
@@ -36,11 +37,9 @@ pub(crate) fn connecting(config: &Config) -> Box<dyn Session> {
     if settings.transport_security != Security::Tls {
         return Box::new(Connecting::new(config));
     }
-    // The handshake must be over within OpenTimeout; like HTTP it carries one call at a time.
-    let terms = Terms { within: Some(settings.quotas.open_timeout), one_at_a_time: true };
     let config = config.clone();
     let make = move |proof: &Proof| Box::new(Connecting::over(&config, proof.authentication)) as _;
-    Box::new(Secured::new(settings.tls_channel(), terms, Box::new(make)))
+    secured(settings.tls_channel(), settings.quotas.open_timeout, Box::new(make))
 }
 
 /// The accepting side of a connection, over TLS where the place says so.
@@ -49,11 +48,13 @@ pub(crate) fn accepting(config: &Config) -> Box<dyn Session> {
     if settings.transport_security != Security::Tls {
         return Box::new(Accepting::new(config));
     }
-    let within = settings.quotas.channel_initialization_timeout;
-    let terms = Terms { within: Some(within), one_at_a_time: true };
     let config = config.clone();
     let make = move |proof: &Proof| Box::new(Accepting::over(&config, Some(proof))) as _;
-    Box::new(Secured::new(settings.tls_server_channel(), terms, Box::new(make)))
+    secured(settings.tls_server_channel(), settings.quotas.channel_initialization_timeout, Box::new(make))
+}
+
+fn secured(channel: Result<Channel, Failure>, within: Duration, make: MakeSession) -> Box<dyn Session> {
+    Box::new(Secured::new(channel, Terms { within: Some(within), one_at_a_time: true }, make))
 }
 
 /// How messages of a binding are written.

@@ -32,7 +32,7 @@ use crate::violations::Violation;
 use everywire_model::visit::Visit;
 
 /// Reads a document, or a part of one that is balanced in itself. Copies are cheap: they look ahead.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -46,9 +46,10 @@ pub struct Reader<'a> {
 
 /// How far an array record has been read.
 /// The states follow each other in this order, and `Items` returns to `No`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Array {
     /// None is read.
+    #[default]
     No,
     /// Its code was read: an element has to start.
     Element,
@@ -61,15 +62,7 @@ enum Array {
 impl<'a> Reader<'a> {
     /// A reader over bytes that are not nested in anything.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            depth: 0,
-            attributes: None,
-            array: Array::No,
-            in_list: false,
-            max_depth: MAX_DEPTH,
-        }
+        Self { bytes, max_depth: MAX_DEPTH, ..Self::default() }
     }
 
     /// The same reader with another bound of elements in elements.

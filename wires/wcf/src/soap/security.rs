@@ -248,15 +248,15 @@ fn instant(time: SystemTime) -> String {
 
 /// The time that XML says: `YYYY-MM-DDTHH:MM:SS[.FFF](Z|±HH:MM)`, after 1970.
 fn moment(text: &str) -> Option<SystemTime> {
+    let numbers = |text: &str, between: char| -> Option<Vec<i64>> {
+        text.splitn(3, between).map(|part| part.parse().ok()).collect()
+    };
     let (day, time) = text.split_once('T')?;
-    let mut parts = day.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
-    let (time, zone) = time.split_at(zone);
-    let mut parts = time.splitn(3, ':');
-    let (hour, minute) = (parts.next()?.parse::<u8>().ok()?, parts.next()?.parse::<u8>().ok()?);
-    let (second, fraction) = parts.next().map(|rest| rest.split_once('.').unwrap_or((rest, "")))?;
-    let second = second.parse::<u8>().ok()?;
+    let (time, zone) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let (&[year, month, day], &[hour, minute, second]) = (&*numbers(day, '-')?, &*numbers(time, ':')?) else {
+        return None;
+    };
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -277,9 +277,7 @@ fn moment(text: &str) -> Option<SystemTime> {
             if zone.starts_with('-') { -minutes } else { minutes }
         }
     };
-    let seconds = ((date::days(year, month, day) * 24 + i64::from(hour)) * 60 + i64::from(minute) - east)
-        * 60
-        + i64::from(second);
+    let seconds = ((date::days(year, month, day) * 24 + hour) * 60 + minute - east) * 60 + second;
     let seconds = u64::try_from(seconds).ok()?;
     Some(UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos))
 }

@@ -125,11 +125,5 @@ impl Connecting {
 
 /// A status of something between that may be gone the next time.
 fn is_passing(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::REQUEST_TIMEOUT
-            | StatusCode::BAD_GATEWAY
-            | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::GATEWAY_TIMEOUT
-    )
+    matches!(status.as_u16(), 408 | 502..=504)
 }
