@@ -212,17 +212,12 @@ impl<'a> Reader<'a> {
             return Err(Violation::Unbalanced.at(at));
         }
         self.begun = true;
-        let limit = self.quotas.max_depth;
-        if self.outer + self.depth >= limit as usize {
-            return Err(Quota::Depth.exceeded(limit));
-        }
+        self.quotas.check(Quota::Depth, self.outer + self.depth + 1)?;
         let name_len = start.name().into_inner().len();
         // The event does not lend its text for as long as the document does.
         let inside = at.checked_add(1).and_then(|from| self.document.get(from..)?.get(..start.len()));
         let raw = inside.ok_or_else(|| Violation::Markup.at(at))?;
-        if raw.len() > self.quotas.max_bytes_per_read as usize {
-            return Err(Quota::BytesPerRead.exceeded(self.quotas.max_bytes_per_read));
-        }
+        self.quotas.check(Quota::BytesPerRead, raw.len())?;
         let (name, attributes) = raw.split_at_checked(name_len).ok_or_else(|| Violation::Markup.at(at))?;
         let (prefix, local) = split_name(name)?;
         let attributes = if attributes.iter().all(u8::is_ascii_whitespace) {
@@ -313,10 +308,7 @@ impl<'a> Reader<'a> {
                 Some(Event::End) | None => return Ok(content),
                 Some(Event::Start(_)) => return Err(Violation::UnexpectedElement.at(self.position())),
             }
-            let limit = self.quotas.max_string_content_length;
-            if content.len() > limit as usize {
-                return Err(Quota::StringContentLength.exceeded(limit));
-            }
+            self.quotas.check(Quota::StringContentLength, content.len())?;
         }
     }
 

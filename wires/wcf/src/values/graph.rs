@@ -50,6 +50,8 @@ pub(super) const XSI_ID: NamespaceId = 0;
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) namespaces: Vec<Term>,
+    /// Where each stands, by its text.
+    spaces: HashMap<Box<str>, NamespaceId>,
 }
 
 /// An element inside a value.
@@ -130,19 +132,20 @@ impl Graph {
     /// The fields of an operation: what is in no data contract stands in the operation's namespace.
     pub(super) fn of_fields(fields: &[Field], namespace: &str) -> (Self, Vec<Member>) {
         let mut build = Build::new();
-        let own = build.namespace(namespace);
+        let own = build.graph.add_namespace(namespace);
         let members = fields.iter().map(|field| build.placed(&field.name, own, &field.shape)).collect();
         (build.graph, members)
     }
 
     /// The index of a namespace, which is added if it is not there.
-    /// Only layouts add some, and few: a list is searched.
     pub(super) fn add_namespace(&mut self, text: &str) -> NamespaceId {
-        let known = self.namespaces.iter().position(|known| known.as_str() == text);
-        known.unwrap_or_else(|| {
-            self.namespaces.push(Term::new(text));
-            self.namespaces.len() - 1
-        })
+        if let Some(known) = self.spaces.get(text) {
+            return *known;
+        }
+        self.namespaces.push(Term::new(text));
+        let added = self.namespaces.len() - 1;
+        self.spaces.insert(text.into(), added);
+        added
     }
 }
 
@@ -154,26 +157,13 @@ struct Build {
     /// Named shapes that were begun, by where they are.
     /// The address of the shared definition, which stays as long as the shape does.
     known: HashMap<usize, NodeId>,
-    /// Namespaces, by their text.
-    spaces: HashMap<Box<str>, NamespaceId>,
 }
 
 impl Build {
     fn new() -> Self {
         let namespaces = EVERY.to_vec();
         let spaces = EVERY.iter().map(|known| known.as_str().into()).zip(0..).collect();
-        Self { graph: Graph { nodes: Vec::new(), namespaces }, known: HashMap::new(), spaces }
-    }
-
-    /// The index of a namespace in the graph that is being made.
-    fn namespace(&mut self, text: &str) -> NamespaceId {
-        if let Some(known) = self.spaces.get(text) {
-            return *known;
-        }
-        self.graph.namespaces.push(Term::new(text));
-        let added = self.graph.namespaces.len() - 1;
-        self.spaces.insert(text.into(), added);
-        added
+        Self { graph: Graph { nodes: Vec::new(), namespaces, spaces }, known: HashMap::new() }
     }
 
     fn add(&mut self, node: Node) -> NodeId {
@@ -190,14 +180,15 @@ impl Build {
     fn placed(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
         // The mark is an alias around the shape that the member really has.
         let target = unmarked(shape);
-        let namespace = marks::namespace(shape).map_or(namespace, |said| self.namespace(said));
+        let namespace = marks::namespace(shape).map_or(namespace, |said| self.graph.add_namespace(said));
         let (place, node) = match Mark::of(shape) {
             None => return self.member(name, namespace, shape),
             Some(Mark::Element) => return self.member(name, namespace, target),
             Some(Mark::Left(..)) => (Place::Left, self.node(target)),
             Some(Mark::Text) => (Place::Text, self.node(target)),
             Some(Mark::Attribute(attribute)) => {
-                let space = (!attribute.namespace.is_empty()).then(|| self.namespace(attribute.namespace));
+                let space =
+                    (!attribute.namespace.is_empty()).then(|| self.graph.add_namespace(attribute.namespace));
                 // The serializer cannot read an empty text as a list.
                 let list = target.element().is_some_and(|item| !matches!(item.resolved(), Shape::U8));
                 // An attribute that may be missing says something by that, so one that is there and empty
@@ -289,14 +280,14 @@ impl Build {
     /// `family`: the types that this one may stand in for, to know which fields are theirs.
     fn fields<'s>(&mut self, shape: &'s Struct, family: Option<&Family<'s>>) -> Node {
         let (namespace, local) = type_name(&shape.id, &shape.name);
-        let own = self.namespace(&namespace);
+        let own = self.graph.add_namespace(&namespace);
         let mut others = Vec::new();
         let mut seen = HashSet::from([own]);
         let declaring = family.map(|family| family.declaring(shape)).unwrap_or_default();
         let mut members = Vec::with_capacity(shape.fields.len());
         for (index, field) in shape.fields.iter().enumerate() {
             let declaring = declaring.get(index).copied().unwrap_or(shape);
-            let namespace = self.namespace(&type_name(&declaring.id, &declaring.name).0);
+            let namespace = self.graph.add_namespace(&type_name(&declaring.id, &declaring.name).0);
             if seen.insert(namespace) {
                 others.push(namespace);
             }
@@ -320,7 +311,7 @@ impl Build {
             });
             return Node::Derived(arms.collect());
         }
-        let own = self.namespace(&type_name(&union.id, &union.name).0);
+        let own = self.graph.add_namespace(&type_name(&union.id, &union.name).0);
         let discriminator = self.member("discriminator", own, &union.discriminator);
         Node::Choice { own, discriminator, arms: self.arms(union, own) }
     }
@@ -336,7 +327,7 @@ impl Build {
         let said = alias.and_then(collection).unwrap_or_default();
         match shape.resolved() {
             Shape::Map(map) => {
-                let own = self.namespace(said.namespace.unwrap_or(ARRAYS));
+                let own = self.graph.add_namespace(said.namespace.unwrap_or(ARRAYS));
                 let pair = said.item.map_or_else(|| names::pair_of(map), str::to_owned);
                 let key = self.member(said.key.unwrap_or("Key"), own, &map.key);
                 let value = self.member(said.value.unwrap_or("Value"), own, &map.value);
@@ -349,11 +340,11 @@ impl Build {
                     return Node::Leaf(None);
                 }
                 let usual = names::list_of(element).namespace;
-                let own = self.namespace(said.namespace.unwrap_or(&usual));
+                let own = self.graph.add_namespace(said.namespace.unwrap_or(&usual));
                 // What is in no namespace says so itself, each item again.
                 let alone = said.item.and_then(|item| item.strip_prefix('-'));
                 let (space, array) = match alone {
-                    Some(_) => (self.namespace(""), None),
+                    Some(_) => (self.graph.add_namespace(""), None),
                     None => (own, array_item(element)),
                 };
                 let name = alone.or(said.item).map_or_else(|| names::of_shape(element).local, str::to_owned);

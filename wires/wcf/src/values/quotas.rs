@@ -1,5 +1,6 @@
 //! The quotas of a reader of XML, by the names that WCF gives them, and the refusal when one is exceeded.
 
+use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
 
 /// What one message may ask of its reader; [`ReaderQuotas::default`] is what WCF uses while nobody has
@@ -47,6 +48,19 @@ impl ReaderQuotas {
         max_bytes_per_read: 4096,
         max_name_table_char_count: 16384,
     };
+
+    /// Refuses what is more than a quota.
+    #[inline]
+    pub(crate) fn check(&self, quota: Quota, found: usize) -> Visit<()> {
+        let limit = match quota {
+            Quota::Depth => self.max_depth,
+            Quota::StringContentLength => self.max_string_content_length,
+            Quota::ArrayLength => self.max_array_length,
+            Quota::BytesPerRead => self.max_bytes_per_read,
+            Quota::NameTableCharCount => self.max_name_table_char_count,
+        };
+        if found > limit as usize { Err(quota.exceeded(limit)) } else { Ok(()) }
+    }
 }
 
 /// Where Microsoft's sentences say how to raise a quota.

@@ -294,10 +294,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             match self.next()? {
                 Record::Element(_, word) => name = self.word(word)?,
                 Record::Items(kind, count, data) => {
-                    let limit = self.quotas.max_array_length;
-                    if count > limit {
-                        return Err(Quota::ArrayLength.exceeded(limit));
-                    }
+                    self.quotas.check(Quota::ArrayLength, count as usize)?;
                     return Ok(Some(Run { name, kind, data }));
                 }
                 _ => {}

@@ -120,10 +120,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             && raw.len() >= LONG
             && !self.reader.is_ending()
         {
-            let limit = self.quotas.max_string_content_length;
-            if raw.len() > limit as usize {
-                return Err(Quota::StringContentLength.exceeded(limit));
-            }
+            self.quotas.check(Quota::StringContentLength, raw.len())?;
             budget.charge_bytes(raw.len() as u64)?;
             // What is no base64 by itself (references, CDATA) is left to the slow way, which says what is
             // wrong.
@@ -175,10 +172,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             if attribute.prefix == "xmlns" || (attribute.prefix.is_empty() && attribute.local == "xmlns") {
                 continue;
             }
-            let limit = self.quotas.max_string_content_length;
-            if attribute.value.len() > limit as usize {
-                return Err(Quota::StringContentLength.exceeded(limit));
-            }
+            self.quotas.check(Quota::StringContentLength, attribute.value.len())?;
             budget.charge_bytes(attribute.value.len() as u64)?;
             found.push(Found {
                 prefix: Cow::Borrowed(attribute.prefix),

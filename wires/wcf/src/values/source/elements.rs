@@ -268,10 +268,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let unknown = self.unknown.get_or_insert_default();
         if unknown.names.insert(name) {
             unknown.chars += name.len();
-            let limit = self.quotas.max_name_table_char_count;
-            if unknown.chars > limit as usize {
-                return Err(Quota::NameTableCharCount.exceeded(limit));
-            }
+            self.quotas.check(Quota::NameTableCharCount, unknown.chars)?;
         }
         self.cursor.finish()
     }
