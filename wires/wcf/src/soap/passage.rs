@@ -5,7 +5,6 @@
 //! and the body's start tag as it came. The caller appends the rest of the document.
 
 use super::blocks;
-use super::ids::MessageId;
 use super::names::{ADDRESSING, AUGUST};
 use super::outline::{Block, Outline, Scope};
 use super::put::{Put, alone};
@@ -24,13 +23,8 @@ use std::ops::Range;
 pub(super) struct Own<'a> {
     /// What is asked for; nothing leaves the action as it came.
     pub(super) action: Option<&'a str>,
-    /// Of a message that wants an answer.
-    pub(super) message_id: Option<&'a [u8; 16]>,
-    /// Of an answer.
-    pub(super) relates_to: Option<&'a MessageId>,
-    pub(super) to: Option<&'a str>,
-    /// Headers of security, written already.
-    pub(super) security: &'a [u8],
+    /// All else; its headers are those of security.
+    pub(super) saying: Saying<'a>,
     /// Changes: those that came with the body, and those beside it.
     /// A block that one of them replaces or removes does not go on.
     pub(super) changes: [Option<&'a Headers>; 2],
@@ -67,7 +61,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
     let kept: Vec<&Block<'_>> = outline.blocks.iter().filter(|block| stays(block)).collect();
     let brought: Vec<&Header> = own.changes.iter().flatten().flat_map(|changes| changes.brought()).collect();
     let mut hole = None;
-    if dialect.addressing || !own.security.is_empty() || !kept.is_empty() || !brought.is_empty() {
+    if dialect.addressing || !own.saying.headers.is_empty() || !kept.is_empty() || !brought.is_empty() {
         let (scope, end) = match &outline.header {
             Some((range, scope)) => {
                 put.raw(part(range));
@@ -85,17 +79,17 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
             let action = outline.action.as_ref().map(|(range, action)| (part(range), &**action));
             hole = addressing(&mut put, scope, soap.namespace(), own, action);
         }
-        if !own.security.is_empty() {
+        if !own.saying.headers.is_empty() {
             if !scope.soap {
                 return Err(needs_contract(
                     "an envelope with another prefix, where messages say who sends them,",
                 ));
             }
-            put.raw(own.security);
+            put.raw(own.saying.headers);
         }
         for block in kept {
             // SOAP 1.1 with addressing as its users' matter: the address leads to the next hop now.
-            match own.to.filter(|_| block.local == "To" && is_addressing(&block.namespace)) {
+            match own.saying.to.filter(|_| block.local == "To" && is_addressing(&block.namespace)) {
                 Some(to) => put.raw(&readdressed(document, block, to)),
                 None => put.raw(part(&block.range)),
             }
@@ -147,8 +141,7 @@ fn addressing(
         }
         (None, None) => {}
     }
-    let Own { message_id, relates_to, to, .. } = *own;
-    Saying { message_id, relates_to, to, ..Saying::default() }.correlation(put, open)
+    own.saying.correlation(put, open)
 }
 
 /// Whether addresses of messages are of this namespace.

@@ -82,15 +82,8 @@ impl SoapChannel {
         self.session().is_some_and(|session| session.holds(id))
     }
 
-    /// The peer ended the reliable session: nobody answers any more.
-    pub(super) fn end_session(&mut self) {
-        if let Some(failure) = self.ended() {
-            self.fail_all(&failure);
-        }
-    }
-
     /// Fails all calls: what never left can be tried again.
-    fn fail_all(&mut self, failure: &Failure) {
+    pub(super) fn fail_all(&mut self, failure: &Failure) {
         let calls: Vec<CallId> =
             self.waiting.drain().map(|(id, _)| id).chain(self.telling.drain(..)).collect();
         for id in calls {

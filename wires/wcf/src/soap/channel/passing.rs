@@ -18,7 +18,7 @@ use crate::soap::Form;
 use crate::soap::cursor::Document;
 use crate::soap::outline::Outline;
 use crate::soap::passage::{Own, make, spell_out};
-use crate::soap::template::{Template, put_table};
+use crate::soap::template::{Saying, Template, put_table};
 use crate::values::{NAME, Reading, TEXT};
 use bytes::Bytes;
 use everywire_model::message::needs_contract;
@@ -58,15 +58,11 @@ impl SoapChannel {
         let plain = !self.settings.username && is_unchanged(body);
         if !plain || !self.put_again(body, headers, head, &guid, out) {
             let to = (self.side == Side::Client).then(|| self.settings.via(key));
-            let own = Own {
-                // In Clark notation it names the first element of a body without an action.
-                action: Some(if action.starts_with('{') { "" } else { action }),
-                message_id: identified.then_some(&guid),
-                relates_to: None,
-                to: to.as_deref(),
-                security: &self.asks_as()?,
-                changes: [body.headers(), headers],
-            };
+            let (message_id, security) = (identified.then_some(&guid), self.asks_as()?);
+            let saying = Saying { message_id, to: to.as_deref(), headers: &security, ..Saying::default() };
+            // In Clark notation it names the first element of a body without an action.
+            let action = Some(if action.starts_with('{') { "" } else { action });
+            let own = Own { action, saying, changes: [body.headers(), headers] };
             self.put_passed(body, &own, plain.then_some(head), out)?;
         }
         self.begun = id.0;
@@ -98,14 +94,10 @@ impl SoapChannel {
         if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {
             return Ok(());
         }
-        let own = Own {
-            action: None,
-            message_id: None,
-            relates_to: call.message_id.as_ref(),
-            to: call.reply_to.as_deref(),
-            security: &self.timestamp(),
-            changes: [body.headers(), headers],
-        };
+        let (relates_to, to, security) =
+            (call.message_id.as_ref(), call.reply_to.as_deref(), self.timestamp());
+        let saying = Saying { relates_to, to, headers: &security, ..Saying::default() };
+        let own = Own { action: None, saying, changes: [body.headers(), headers] };
         self.put_passed(body, &own, plain.then_some(head), out)
     }
 

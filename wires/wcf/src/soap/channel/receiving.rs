@@ -169,11 +169,11 @@ impl SoapChannel {
         };
         let verdict =
             reliable.receive(now, &Came { head, bytes, document, action, key, here: &here, most })?;
-        let ended = reliable.session().ended().is_some();
         self.keep_session(head);
         self.settle();
-        if ended {
-            self.end_session();
+        // The peer ended the session: nobody answers any more.
+        if let Some(failure) = self.ended() {
+            self.fail_all(&failure);
         }
         match verdict {
             Verdict::Foreign => Ok(None),

@@ -43,7 +43,7 @@ impl SoapChannel {
     ///
     /// # Errors
     /// The arguments do not encode; `out` is as before.
-    pub fn emit(&mut self, _now: Instant, emission: &Emission<'_>, out: &mut SendBuffer) -> Visit<bool> {
+    pub fn emit(&mut self, _: Instant, emission: &Emission<'_>, out: &mut SendBuffer) -> Visit<bool> {
         // One for each object that the channel was opened to: mostly one.
         let listens = |keys: &[Bytes]| keys.iter().any(|key| **key == *emission.key);
         if self.side == Side::Client || !listens(&self.listeners.opened) {
