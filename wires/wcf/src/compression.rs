@@ -50,15 +50,10 @@ impl Format {
         // No capacity beforehand: a gzip trailer announces sizes that nobody has to believe.
         let mut out = Vec::new();
         let mut take = |from: &mut dyn Read| from.take(most.saturating_add(1)).read_to_end(&mut out);
-        let (read, rest) = match self {
-            Self::Gzip => {
-                let mut decoder = GzDecoder::new(&packed[..]);
-                (take(&mut decoder), decoder.into_inner())
-            }
-            Self::Deflate => {
-                let mut decoder = DeflateDecoder::new(&packed[..]);
-                (take(&mut decoder), decoder.into_inner())
-            }
+        let mut rest = &packed[..];
+        let read = match self {
+            Self::Gzip => take(&mut GzDecoder::new(&mut rest)),
+            Self::Deflate => take(&mut DeflateDecoder::new(&mut rest)),
         };
         // One byte more than the quota tells too large from just large enough.
         if out.len() as u64 > most {

@@ -327,7 +327,8 @@ impl Shield {
             (Self::Unknown, _) => ("protected", 0, whole),
         };
         let here = len.min(whole);
-        let mut message = protected(what, here);
+        let stream = part(0, here, "protected stream", what);
+        let mut message = alone("protected", format!("{what}, {here} bytes"), here, stream);
         if head > 0 {
             let value = format!("{what}, {} bytes follow", len - head);
             let rest = part(head, here.saturating_sub(head), "protected stream", "");
@@ -337,17 +338,14 @@ impl Shield {
     }
 }
 
-fn protected(what: &str, len: usize) -> Explained {
-    let (summary, kind) = (format!("{what}, {len} bytes"), "protected".to_owned());
-    let parts = vec![part(0, len, "protected stream", what)];
-    Explained { summary, kind, len, parts, ..Explained::default() }
+/// A message of which there is one part to list.
+fn alone(kind: &str, summary: String, len: usize, part: Part) -> Explained {
+    Explained { kind: kind.to_owned(), summary, len, parts: vec![part], ..Explained::default() }
 }
 
 /// What is said of a record by its type alone.
 fn begun(kind: RecordKind) -> Explained {
-    let word = kind.word().to_owned();
-    let parts = vec![part(0, 1, "record type", &*word)];
-    Explained { summary: word.clone(), kind: word, len: 1, parts, ..Explained::default() }
+    alone(kind.word(), kind.word().to_owned(), 1, part(0, 1, "record type", kind.word()))
 }
 
 fn part(offset: usize, len: usize, name: &'static str, value: impl Into<String>) -> Part {
@@ -369,9 +367,8 @@ fn chunk_size(offset: usize, len: usize, size: usize) -> Part {
 
 /// The rest of the stream as one message, with what is wrong.
 fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
-    let (summary, kind) = (breach.to_string(), breach.name().to_owned());
-    let parts = vec![part(0, bytes.len().min(1), "violation", &*summary)];
-    Explained { summary, kind, len: bytes.len(), parts, ..Explained::default() }
+    let wrong = part(0, bytes.len().min(1), "violation", breach.to_string());
+    alone(breach.name(), breach.to_string(), bytes.len(), wrong)
 }
 
 /// Text of a peer, safe to show.

@@ -327,12 +327,7 @@ impl Accepting {
 }
 
 impl Session for Accepting {
-    fn receive(
-        &mut self,
-        now: Instant,
-        input: &mut BytesMut,
-        _handles: &mut Vec<Handle>,
-    ) -> Result<(), Violation> {
+    fn receive(&mut self, now: Instant, input: &mut BytesMut, _: &mut Vec<Handle>) -> Result<(), Violation> {
         self.server.feed(now, input);
         let result = self.work(now);
         self.server.give_back(input);
@@ -365,16 +360,16 @@ impl Session for Accepting {
         self.server.transmit()
     }
 
-    fn start(&mut self, _now: Instant, _call: &Call<'_>) -> Result<CallId, Failure> {
+    fn start(&mut self, _: Instant, _: &Call<'_>) -> Result<CallId, Failure> {
         let message = "HTTP carries no calls from the server to the client: use net.tcp for callbacks";
         Err(Failure::new(Kind::Unsupported, Initiator::User, message))
     }
 
-    fn probe(&mut self, _now: Instant, _profile: &Profile) -> Result<CallId, Failure> {
+    fn probe(&mut self, _: Instant, _: &Profile) -> Result<CallId, Failure> {
         Err(Failure::new(Kind::Unsupported, Initiator::User, "HTTP servers do not ask their clients"))
     }
 
-    fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
+    fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {
         // Nobody listens over HTTP.
         Ok(())
     }
@@ -408,7 +403,7 @@ impl Session for Accepting {
         result.map(|_| ())
     }
 
-    fn cancel(&mut self, _id: CallId) {}
+    fn cancel(&mut self, _: CallId) {}
 
     fn close(&mut self) {}
 

@@ -359,12 +359,7 @@ impl Session for Connecting {
         self.refusal.take()
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        input: &mut BytesMut,
-        _handles: &mut Vec<Handle>,
-    ) -> Result<(), Violation> {
+    fn receive(&mut self, now: Instant, input: &mut BytesMut, _: &mut Vec<Handle>) -> Result<(), Violation> {
         self.received += input.len() as u64;
         self.client.feed(input);
         let result = self.work(now);
@@ -429,22 +424,22 @@ impl Session for Connecting {
         Ok(started.id)
     }
 
-    fn probe(&mut self, _now: Instant, profile: &Profile) -> Result<CallId, Failure> {
+    fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
         self.errand(&profile.key, None, Asking::Probe)
     }
 
-    fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
+    fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn subscribe(&mut self, _now: Instant, _interest: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
         let message = "there are no callbacks over HTTP: a service cannot call whoever calls it";
         // It is the address that is unfit, whatever else is known of the object.
         Err(Failure::new(Kind::BadReference, Initiator::User, message)
             .with_hint("duplex contracts need net.tcp or a socket: ask the service for such an endpoint"))
     }
 
-    fn answer(&mut self, _id: CallId, _answer: Answer<'_>) -> Result<(), Failure> {
+    fn answer(&mut self, _: CallId, _: Answer<'_>) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use everywire_http::Breach;
 use everywire_model::{CallId, Event, Failure, SendBuffer};
 use http::header::CONTENT_TYPE;
-use http::{StatusCode, response};
+use http::response;
 use std::time::Instant;
 
 impl Connecting {
@@ -101,7 +101,8 @@ impl Connecting {
                 self.events.push_back(Event::Closed);
                 return Ok(());
             }
-        } else if is_passing(status) {
+        } else if matches!(status.as_u16(), 408 | 502..=504) {
+            // Of something between that may be gone the next time.
             // It has not arrived: the session repeats it.
             return Ok(());
         } else if !status.is_success() {
@@ -121,9 +122,4 @@ impl Connecting {
         }
         Ok(())
     }
-}
-
-/// A status of something between that may be gone the next time.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 502..=504)
 }
