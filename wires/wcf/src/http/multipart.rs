@@ -149,8 +149,7 @@ fn part(bytes: Bytes) -> Result<Part, Failure> {
     }
     let octets = bytes.slice(start..);
     let octets = if is_base64 {
-        let text: Vec<u8> = octets.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        base64::decode(&text).ok_or_else(|| broken("a part that is no base64"))?.into()
+        base64::decode(&octets).ok_or_else(|| broken("a part that is no base64"))?.into()
     } else {
         octets
     };

@@ -7,7 +7,7 @@ use super::door::unauthorized;
 use super::responses::{told, with};
 use super::{Accepting, ParsedHead};
 use crate::compression;
-use crate::http::content::{self, Format};
+use crate::http::content;
 use crate::http::{SOAP_ACTION, broken_envelope};
 use crate::settings::Encoding;
 use bytes::Bytes;
@@ -16,8 +16,7 @@ use everywire_http::coding::{Coding, is_taken};
 use everywire_model::{Failure, Kind, Violation, reference};
 use http::header::{ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode};
-use std::sync::Arc;
+use http::{HeaderValue, Method, Response, StatusCode};
 use std::time::Instant;
 
 impl Accepting {
@@ -26,77 +25,17 @@ impl Accepting {
         if self.refuses() {
             return Ok(());
         }
-        if let Some(users) = &self.settings.users
-            && self.settings.basic_login
-        {
-            let Some(account) = basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()) else {
-                self.server.respond(unauthorized().map(|_| Vec::new()));
-                return Ok(());
-            };
-            self.believe(account);
-        }
-        let path = parts.uri.path();
-        match parts.method {
-            Method::POST => {}
-            Method::GET | Method::HEAD => {
-                let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
-                let query = parts.uri.query().unwrap_or_default();
-                if !self.ask_for_page(path, query, host) {
-                    let response = self.page(path, query, host);
-                    self.server.respond(response);
-                }
-                return Ok(());
-            }
-            _ => {
-                let response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
-                self.server.respond(with(response, ALLOW, "POST, GET, HEAD"));
-                return Ok(());
-            }
-        }
-        let Some(key) = self.key(path) else {
-            self.server.respond(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
-            return Ok(());
-        };
-        let coding = Coding::of(&parts.headers);
-        if coding != Coding::Plain && (coding != Coding::Gzip || self.settings.compressed.is_none()) {
-            // What is small becomes large only where somebody said that it may.
-            let response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
-            let taken = if self.settings.compressed.is_some() { "gzip" } else { "identity" };
-            self.server.respond(with(response, ACCEPT_ENCODING, taken));
-            return Ok(());
-        }
-        self.compresses = self.settings.compressed.is_some() && is_taken(parts.headers.get(ACCEPT_ENCODING));
-        // None at all is as wrong as any other.
-        let nothing = HeaderValue::from_static("");
-        let given = parts.headers.get(CONTENT_TYPE).unwrap_or(&nothing);
-        let Some(format) = self.format.read(given, self.dialect) else {
-            let failure = content::mismatch(&String::from_utf8_lossy(given.as_bytes()), self.dialect);
-            self.server.respond(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
-            return Ok(());
-        };
-        let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
-        let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
-        self.packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
-        let body = match coding {
+        let Some(head) = self.asked(parts) else { return Ok(()) };
+        let body = match Coding::of(&parts.headers) {
             Coding::Gzip => compression::Format::Gzip.unpack(&body, &self.settings.quotas),
             _ => Ok(body),
         };
-        self.keep_parsed(parts, &key, &format, action);
-        let result = body.and_then(|body| self.open(now, body, &format, action, &key));
-        self.came(now, result)
-    }
-
-    /// Keeps what a head says, if it can be known again.
-    fn keep_parsed(&mut self, parts: &Parts, key: &Bytes, format: &Arc<Format>, action: Option<&str>) {
+        let result = body.and_then(|body| self.open(now, body, &head));
         // Where each request says who calls, each is asked.
-        if self.settings.basic_login && self.settings.users.is_some() {
-            return;
+        if !self.settings.basic_login || self.settings.users.is_none() {
+            self.server.keep(parts, || head);
         }
-        let (packs, compresses) = (self.packs, self.compresses);
-        self.server.keep(parts, || {
-            let (key, format, action) = (key.clone(), Arc::clone(format), action.map(Into::into));
-            ParsedHead { key, format, action, packs, compresses }
-        });
+        self.came(now, result)
     }
 
     /// A request whose head is a known one.
@@ -109,9 +48,65 @@ impl Accepting {
         if self.refuses() {
             return Ok(());
         }
-        (self.packs, self.compresses) = (head.packs, head.compresses);
-        let result = self.open(now, body, &head.format, head.action.as_deref(), &head.key);
+        let result = self.open(now, body, head);
         self.came(now, result)
+    }
+
+    /// What the head of a request with a message says; nothing if it was answered already.
+    fn asked(&mut self, parts: &Parts) -> Option<ParsedHead> {
+        if let Some(users) = &self.settings.users
+            && self.settings.basic_login
+        {
+            match basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()) {
+                Some(account) => self.believe(account),
+                None => return self.refuse(unauthorized().map(|_| Vec::new())),
+            }
+        }
+        let path = parts.uri.path();
+        match parts.method {
+            Method::POST => {}
+            Method::GET | Method::HEAD => {
+                let host = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+                let query = parts.uri.query().unwrap_or_default();
+                if self.ask_for_page(path, query, host) {
+                    return None;
+                }
+                let page = self.page(path, query, host);
+                return self.refuse(page);
+            }
+            _ => {
+                let response = told(StatusCode::METHOD_NOT_ALLOWED, "POST takes messages, GET pages");
+                return self.refuse(with(response, ALLOW, "POST, GET, HEAD"));
+            }
+        }
+        let Some(key) = self.key(path) else {
+            return self.refuse(told(StatusCode::NOT_FOUND, &format!("there is no endpoint at {path}")));
+        };
+        let (coding, zips) = (Coding::of(&parts.headers), self.settings.compressed.is_some());
+        if coding != Coding::Plain && (coding != Coding::Gzip || !zips) {
+            // What is small becomes large only where somebody said that it may.
+            let response = told(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are not decompressed here");
+            return self.refuse(with(response, ACCEPT_ENCODING, if zips { "gzip" } else { "identity" }));
+        }
+        let compresses = zips && is_taken(parts.headers.get(ACCEPT_ENCODING));
+        // None at all is as wrong as any other.
+        let nothing = HeaderValue::from_static("");
+        let given = parts.headers.get(CONTENT_TYPE).unwrap_or(&nothing);
+        let Some(format) = self.format.read(given, self.dialect) else {
+            let failure = content::mismatch(&String::from_utf8_lossy(given.as_bytes()), self.dialect);
+            return self.refuse(told(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure.message()));
+        };
+        let action = parts.headers.get(&SOAP_ACTION).and_then(|value| value.to_str().ok());
+        let action = action.map(|action| action.trim().trim_matches('"')).or(format.action.as_deref());
+        let action = action.map(Into::into);
+        let packs = format.related.is_some() || self.settings.encoding == Encoding::Mtom;
+        Some(ParsedHead { key, format, action, packs, compresses })
+    }
+
+    /// Answers a request that is no message to take.
+    fn refuse<T>(&mut self, response: Response<Vec<Bytes>>) -> Option<T> {
+        self.server.respond(response);
+        None
     }
 
     /// Refuses a request where there is no place for the peer.
@@ -123,16 +118,10 @@ impl Accepting {
     }
 
     /// Takes the envelope within a body.
-    fn open(
-        &mut self,
-        now: Instant,
-        body: Bytes,
-        format: &Format,
-        action: Option<&str>,
-        key: &Bytes,
-    ) -> Result<(), Failure> {
-        let document = format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
-        self.exchange.receive(now, document, action, key)
+    fn open(&mut self, now: Instant, body: Bytes, head: &ParsedHead) -> Result<(), Failure> {
+        (self.packs, self.compresses) = (head.packs, head.compresses);
+        let document = head.format.envelope(body, self.dialect, &self.settings.quotas.reader)?;
+        self.exchange.receive(now, document, head.action.as_deref(), &head.key)
     }
 
     /// A request's envelope was taken, or could not be.
