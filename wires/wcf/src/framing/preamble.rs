@@ -205,7 +205,7 @@ mod tests {
 
     fn taken(mut bytes: &[u8]) -> Result<Option<Preamble>, Breach> {
         let mut reading = Reading::default();
-        while let Some((record, len)) = read(bytes, &Bounds::default())? {
+        while let Some((record, len)) = read(bytes, &Bounds { via: 2048, content_type: 256 })? {
             bytes = &bytes[len..];
             if let Some(preamble) = reading.take(&record)? {
                 return Ok(Some(preamble));

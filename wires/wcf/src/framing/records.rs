@@ -62,12 +62,6 @@ pub struct Bounds {
     pub content_type: usize,
 }
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { via: 2048, content_type: 256 }
-    }
-}
-
 /// The record at the front of `bytes` and how many bytes it is; `None` if more are needed to tell. A text that is too long is
 /// refused on the word of its size, before it has come.
 ///
@@ -160,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_refused_before_it_comes() {
-        let bounds = Bounds::default();
+        let bounds = Bounds { via: 2048, content_type: 256 };
         let mut via = vec![RecordKind::Via as u8];
         int31::put(2049, &mut via);
         assert_eq!(

@@ -220,16 +220,21 @@ impl Accepting {
         self.server.respond(response);
     }
 
+    /// The address of a page as whoever asks for it spells that.
+    fn url(&self, path: &str, host: Option<&str>, key: &[u8]) -> String {
+        match host {
+            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
+            None => self.settings.via(key),
+        }
+    }
+
     /// A page for people, or of metadata.
     fn page(&mut self, path: &str, query: &str, host: Option<&str>) -> Response<Vec<Bytes>> {
         let missing = || told(StatusCode::NOT_FOUND, &format!("there is no page at {path}"));
         let Some(key) = self.key(path) else { return missing() };
         let Some(node) = &self.node else { return missing() };
         let own = self.settings.via(&key);
-        let asked = match host {
-            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
-            None => own.clone(),
-        };
+        let asked = self.url(path, host, &key);
         let Some(page) = metadata::page(node.objects().as_ref(), &key, query, &[asked, own]) else {
             return missing();
         };

@@ -4,11 +4,11 @@
 //! refused at once, and his bytes are not stored; whoever sends little is answered 401 after his body,
 //! which keeps the connection.
 
+use super::responses::{empty, with};
 use crate::settings::Settings;
-use bytes::Bytes;
 use everywire_http::{Door, basic};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use std::sync::Arc;
 
 /// Bytes that somebody may send who has not said who he is.
@@ -27,9 +27,6 @@ pub(super) fn door(settings: &Arc<Settings>) -> Arc<Door> {
 }
 
 /// The response to somebody who has not said who he is, or whom nobody knows.
-pub(super) fn unauthorized() -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::UNAUTHORIZED;
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(basic::CHALLENGE));
-    response
+pub(super) fn unauthorized<B: Default>() -> Response<B> {
+    with(empty(StatusCode::UNAUTHORIZED), WWW_AUTHENTICATE, basic::CHALLENGE)
 }

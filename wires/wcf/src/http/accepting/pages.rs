@@ -22,10 +22,7 @@ impl Accepting {
             return false;
         }
         // The address as the asker spells it: the page's own addresses become that.
-        let url = match host {
-            Some(host) => format!("{}://{host}{path}", self.settings.uri_scheme),
-            None => self.settings.via(&key),
-        };
+        let url = self.url(path, host, &key);
         let Some(operation) = operation(&url, query) else { return false };
         self.pages += 1;
         let id = CallId(PAGES + self.pages);

@@ -59,7 +59,7 @@ impl Accepting {
         {
             match basic::account(parts.headers.get(AUTHORIZATION), users.as_ref()) {
                 Some(account) => self.believe(account),
-                None => return self.refuse(unauthorized().map(|_| Vec::new())),
+                None => return self.refuse(unauthorized()),
             }
         }
         let path = parts.uri.path();

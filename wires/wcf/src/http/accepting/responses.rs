@@ -11,14 +11,14 @@ pub(super) fn with<B>(mut response: Response<B>, name: HeaderName, value: &'stat
 }
 
 /// A status alone.
-pub(super) fn empty(status: StatusCode) -> Response<Vec<Bytes>> {
-    let mut response = Response::new(Vec::new());
+pub(super) fn empty<B: Default>(status: StatusCode) -> Response<B> {
+    let mut response = Response::new(B::default());
     *response.status_mut() = status;
     response
 }
 
 /// A status with a sentence for people.
 pub(super) fn told(status: StatusCode, text: &str) -> Response<Vec<Bytes>> {
-    let said = empty(status).map(|_| vec![Bytes::copy_from_slice(text.as_bytes())]);
+    let said = empty::<()>(status).map(|()| vec![Bytes::copy_from_slice(text.as_bytes())]);
     with(said, CONTENT_TYPE, "text/plain; charset=utf-8")
 }
