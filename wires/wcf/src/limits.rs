@@ -235,11 +235,8 @@ pub(crate) fn too_large(quota: u64) -> String {
 /// A time in any notation of [`Quotas::set`].
 fn duration(text: &str) -> Option<Duration> {
     let found = if text.contains(':') {
-        let mut parts = text.split(':').map(|part| part.parse::<f64>().ok());
-        let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-        if parts.next().is_some() {
-            return None;
-        }
+        let parts: Option<Vec<f64>> = text.split(':').map(|part| part.parse().ok()).collect();
+        let [hours, minutes, seconds] = parts?[..] else { return None };
         (hours * 60.0 + minutes) * 60.0 + seconds
     } else {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

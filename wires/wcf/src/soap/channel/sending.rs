@@ -39,7 +39,6 @@ use everywire_model::visit::{Encode, Visit};
 use everywire_model::{
     Answer, Call, CallId, Completed, Expects, Failure, Headers, Initiator, Kind, SendBuffer,
 };
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -250,12 +249,8 @@ impl SoapChannel {
             out,
             sent.has_headers,
             &mut |words, out, more| {
-                let headers = match (saying.headers, more) {
-                    (own, []) => Cow::Borrowed(own),
-                    ([], more) => Cow::Borrowed(more),
-                    (own, more) => Cow::Owned([own, more].concat()),
-                };
-                let head = Saying { headers: &headers, ..saying }.head(dialect, words).0;
+                let headers = &[saying.headers, more].concat();
+                let head = Saying { headers, ..saying }.head(dialect, words).0;
                 out.flat().extend_from_slice(&head);
             },
             content,
