@@ -1,5 +1,5 @@
 //! References as people give them: text, `@FILE`, or `@FILE:NAME` of a file of named references
-//! (`NAME<TAB>REFERENCE` lines, as brokers and servers of several objects write them with `--ref-file`).
+//! (`NAME<TAB>REFERENCE` lines, as servers write them with `--ref-file`).
 //!
 //! Nothing is asked here: a text that is no reference is found out by whoever parses it.
 
@@ -40,10 +40,6 @@ pub(crate) fn text(given: &str) -> Done<String> {
         (None, Some(name)) if !named.is_empty() => {
             Err(Trouble::usage(what(), format!("it has no `{name}`; it has {}", names()))
                 .hint("choose one of these"))
-        }
-        (None, Some(_)) if lines.len() == 1 => {
-            Err(Trouble::usage(what(), "it holds one reference, which has no name")
-                .hint(format!("write @{file}")))
         }
         (None, _) if !named.is_empty() => {
             Err(Trouble::usage(what(), format!("it holds several: {}", names()))

@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
     grace: units::Deadline,
     #[command(flatten)]
     shares: quotas::Shares,
-    /// Write the reference to this file, so that other ORBs read it as well (TAO's `file://`); with `--classes` a line for each object: its name, a tab, its reference.
+    /// Write the reference to this file, as a line of the interface's name, a tab and the reference.
     #[arg(long, value_name = "FILE")]
     ref_file: Option<PathBuf>,
     /// Tell about connections and about peers that break the protocol.
@@ -363,12 +363,8 @@ fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
     let references: Vec<Reference> = served.iter().map(|one| one.reference(node)).collect();
     let texts: Vec<String> = references.iter().map(|reference| Notation::print(node, reference)).collect();
     if let Some(file) = &arguments.ref_file {
-        // One alone needs no name, and programs of others read such a file.
-        let line = |(one, text): (&Served, &String)| match arguments.classes {
-            Some(_) => format!("{}\t{text}\n", one.name),
-            None => format!("{text}\n"),
-        };
-        let lines: String = served.iter().zip(&texts).map(line).collect();
+        let lines: String =
+            served.iter().zip(&texts).map(|(one, text)| format!("{}\t{text}\n", one.name)).collect();
         put(file, &lines)
             .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
     }
