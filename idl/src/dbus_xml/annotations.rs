@@ -27,6 +27,7 @@ pub(super) const IDEMPOTENT: &str = "everywire.Method.Idempotent";
 
 /// Those of Qt say which class of Qt's stands for a type; without them its compiler refuses even `a{sv}`.
 const QT: [&str; 2] = ["org.qtproject.QtDBus.", "com.trolltech.QtDBus."];
+
 /// The class of Qt's own that stands for a type which its compiler takes only with an annotation. Structs and other maps have classes of
 /// the user's alone.
 pub(super) fn class_of(signature: &str) -> Option<&'static str> {
