@@ -7,7 +7,7 @@ fn main() {
     println!("cargo::rerun-if-changed=hot.ld");
     println!("cargo::rerun-if-changed=build.rs");
     // What `everywire demo` serves.
-    everywire_codegen::compile("demo/tank.xml");
+    everywire_codegen::Builder::new().contract("demo/tank.xml").blocking_only().compile();
     let (Ok(root), Ok(system)) = (env::var("CARGO_MANIFEST_DIR"), env::var("CARGO_CFG_TARGET_OS")) else {
         return;
     };

@@ -12,10 +12,12 @@ fn main() {
         .contract("contracts/derby.midl")
         .contract("contracts/bench.dcom.midl")
         .contract("contracts/orders.idl")
+        .blocking_only()
         .compile();
     // A contract of the same stem as another.
     everywire_codegen::Builder::new()
         .contract("contracts/bench.wsdl")
         .out_dir(out.join("services"))
+        .blocking_only()
         .compile();
 }

@@ -68,6 +68,16 @@ fn code_is_generated_and_checked() {
     let (contract, out) = (data("bank.idl"), scratch.path("generated"));
     let text = run(&["gen", "rust", &contract]);
     assert!(text.good().contains("trait Account"), "{}", text.out);
+    // Both faces, or one.
+    assert!(text.out.contains("trait AccountAsync"), "{}", text.out);
+    let one = run(&["gen", "rust", &contract, "--only", "blocking"]);
+    assert!(one.good().contains("trait Account:") && !one.out.contains("AccountAsync"), "{}", one.out);
+    let other = run(&["gen", "rust", &contract, "--only", "asynchronous"]);
+    assert!(
+        other.good().contains("trait AccountAsync:") && !other.out.contains("trait Account:"),
+        "{}",
+        other.out
+    );
     let gen_to = |more: &[&str]| run(&[&["gen", "rust", &contract, "-o", &out], more].concat());
     assert!(gen_to(&["--check"]).failed(1)[0].contains("out of date"));
     assert!(gen_to(&[]).err.contains("bank.rs"));

@@ -90,6 +90,21 @@ impl Builder {
         self
     }
 
+    /// Only the blocking traits, with their stubs and skeletons: for programs without asynchronous calls, whose build then has half as much
+    /// to compile of the contract.
+    #[must_use]
+    pub fn blocking_only(mut self) -> Self {
+        (self.options.blocking, self.options.asynchronous) = (true, false);
+        self
+    }
+
+    /// Only the asynchronous traits, with their stubs and skeletons.
+    #[must_use]
+    pub fn asynchronous_only(mut self) -> Self {
+        (self.options.blocking, self.options.asynchronous) = (false, true);
+        self
+    }
+
     /// What to generate.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {

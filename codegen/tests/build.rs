@@ -31,6 +31,24 @@ fn a_contract_with_an_include_becomes_a_file() {
 }
 
 #[test]
+fn one_face_alone_is_written() {
+    let folder = folder("face");
+    std::fs::write(folder.join("clock.idl"), "interface Clock { long now(); };\n").unwrap();
+    let text = |builder: Builder| {
+        let written =
+            builder.contract(folder.join("clock.idl")).out_dir(folder.join("out")).try_compile().unwrap();
+        std::fs::read_to_string(&written[0]).unwrap()
+    };
+    let (blocking, asynchronous) = ("pub trait Clock:", "pub trait ClockAsync:");
+    let both = text(Builder::new());
+    assert!(both.contains(blocking) && both.contains(asynchronous), "{both}");
+    let one = text(Builder::new().blocking_only());
+    assert!(one.contains(blocking) && !one.contains("ClockAsync"), "{one}");
+    let other = text(Builder::new().asynchronous_only());
+    assert!(other.contains(asynchronous) && !other.contains(blocking), "{other}");
+}
+
+#[test]
 fn mistakes_are_shown_with_their_lines() {
     let folder = folder("mistakes");
     std::fs::write(folder.join("a.idl"), "interface A {\n  void f(in Unknown x);\n};\n").unwrap();

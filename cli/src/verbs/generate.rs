@@ -46,12 +46,24 @@ struct Files {
     /// Have every method of a MIDL object tell by which HRESULT it succeeded, as if the contract said `[success]`.
     #[arg(long)]
     success_codes: bool,
+    /// Write one face of each interface instead of both, which halves what a build must compile.
+    #[arg(long, value_name = "FACE")]
+    only: Option<OneFace>,
     /// Write nothing; tell whether the generated files are up to date.
     #[arg(long, requires = "out")]
     check: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// The only face of an interface that is wanted.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum OneFace {
+    /// Traits whose methods return when the answer is there.
+    Blocking,
+    /// Traits with `async fn`.
+    Asynchronous,
 }
 
 impl Arguments {
@@ -70,6 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let options = everywire_codegen::rust::Options {
             source,
             success_codes: files.success_codes,
+            blocking: files.only != Some(OneFace::Asynchronous),
+            asynchronous: files.only != Some(OneFace::Blocking),
             ..Default::default()
         };
         made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
