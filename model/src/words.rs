@@ -11,19 +11,24 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, other)| other)
 }
 
-/// Edits (insert, delete, replace) between two words.
+/// Edits (insert, delete, replace, exchange two neighbours) between two words.
 fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (at, character) in from.chars().enumerate() {
-        let (mut before, mut left) = (at, at + 1);
-        let mut next = vec![left];
-        for (other, above) in to.iter().zip(row.iter().skip(1)) {
-            left = (before + usize::from(character != *other)).min(left + 1).min(above + 1);
-            before = *above;
-            next.push(left);
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    // The rows of the words with one letter less, and with two.
+    let (mut row, mut above): (Vec<usize>, Vec<usize>) = ((0..=to.len()).collect(), Vec::new());
+    for (at, character) in from.iter().enumerate() {
+        let mut next = vec![at + 1];
+        for (place, other) in to.iter().enumerate() {
+            let cost = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX - 1);
+            let replaced = cost(&row, place) + usize::from(character != other);
+            let mut least = replaced.min(cost(&row, place + 1) + 1).min(cost(&next, place) + 1);
+            let before = |word: &[char], at: usize| at.checked_sub(1).and_then(|at| word.get(at).copied());
+            if before(&from, at) == Some(*other) && before(&to, place) == Some(*character) {
+                least = least.min(cost(&above, place - 1) + 1);
+            }
+            next.push(least);
         }
-        row = next;
+        above = std::mem::replace(&mut row, next);
     }
     row.last().copied().unwrap_or_default()
 }
@@ -37,6 +42,8 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("gleich", "gleich"), 0);
+        assert_eq!(distance("kye", "key"), 1);
+        assert_eq!(distance("ab", "bca"), 3);
     }
 
     #[test]
@@ -44,6 +51,7 @@ mod tests {
         assert_eq!(nearest("adress", ["name", "address"]), Some("address"));
         assert_eq!(nearest("Titel", ["title", "count"]), Some("title"));
         assert_eq!(nearest("cat", ["bat", "at"]), Some("bat"));
+        assert_eq!(nearest("kye", ["user", "key"]), Some("key"));
         assert_eq!(nearest("zebra", ["name", "address"]), None);
     }
 }
