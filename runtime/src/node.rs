@@ -22,11 +22,12 @@ use crate::connection::Role;
 use crate::directory::{Class, Entry};
 use crate::monitor::Monitor;
 use crate::shared::{Shared, in_process};
+use crate::transport::layers;
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Present, Profile, Ref, Reference,
-    Resolver, Servant, Signaller, Wire,
+    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Place, Present, Profile, Ref,
+    Reference, Resolver, Servant, Signaller, Wire,
 };
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -83,6 +84,19 @@ impl Node {
         let wire = shared.wire_of(address)?;
         let place = shared.serve_at(wire, address)?;
         Ok(wire.print_friendly(&wire.publish("", &[place], b"")))
+    }
+
+    /// Where [`Node::listen`] would serve by this address. Nothing is opened: only files that it names are read, such as certificates.
+    ///
+    /// # Errors
+    /// It is no address to listen at, or a file that it names cannot be used.
+    pub fn place(&self, address: &str) -> Result<Place, Failure> {
+        let shared = &self.guard.shared;
+        let (place, ..) = shared.place_at(shared.wire_of(address)?, address)?;
+        if let Place::Listen(profile) = &place {
+            profile.endpoints.iter().try_for_each(|endpoint| layers::listening(endpoint).map(drop))?;
+        }
+        Ok(place)
     }
 
     /// Where others reach this node: the addresses that its references name now, in the friendly notation, of each listener the

@@ -234,16 +234,7 @@ impl Shared {
     pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
-        let (plain, publish) = Publish::take(address)?;
-        let (plain, own) = self.allowance.of_address(&plain, self.largest())?;
-        let place = wire.listen(&plain)?;
-        if let Some(publish) = &publish {
-            publish.check(address, listening(&place))?;
-        }
-        if own.is_some() && matches!(place, Place::Join(_)) {
-            let why = "nobody connects to this process there, so there are no peers to have quotas";
-            return Err(options::wrong(address, why));
-        }
+        let (place, own, publish) = self.place_at(wire, address)?;
         match place {
             Place::Listen(profile) => {
                 let allowance = own.map_or_else(|| Arc::clone(&self.allowance), Arc::new);
@@ -266,6 +257,26 @@ impl Shared {
                 Ok(place)
             }
         }
+    }
+
+    /// What an address says: where to serve, what peers may take there if that is not what they may take of the node, and where others
+    /// reach it.
+    pub(crate) fn place_at(
+        &self,
+        wire: &'static dyn Wire,
+        address: &str,
+    ) -> Result<(Place, Option<Allowance>, Option<Publish>), Failure> {
+        let (plain, publish) = Publish::take(address)?;
+        let (plain, own) = self.allowance.of_address(&plain, self.largest())?;
+        let place = wire.listen(&plain)?;
+        if let Some(publish) = &publish {
+            publish.check(address, listening(&place))?;
+        }
+        if own.is_some() && matches!(place, Place::Join(_)) {
+            let why = "nobody connects to this process there, so there are no peers to have quotas";
+            return Err(options::wrong(address, why));
+        }
+        Ok((place, own, publish))
     }
 
     /// What all peers hold: that of the node, and that of the addresses that have quotas of their own.

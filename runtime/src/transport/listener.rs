@@ -61,7 +61,14 @@ fn hint(endpoint: &Endpoint, error: &io::Error) -> &'static str {
         Endpoint::Tcp { port: 1..=RESERVED, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
             "ports below 1024 need a right: `setcap cap_net_bind_service=+ep PROGRAM`, or for all programs `sysctl net.ipv4.ip_unprivileged_port_start=PORT`; else choose another port"
         }
-        _ => "choose another address, or port 0 for a free one",
+        Endpoint::Tcp { .. } if error.kind() == io::ErrorKind::AddrNotAvailable => {
+            "no network interface of this machine has that address; 0.0.0.0 and [::] stand for all that it has"
+        }
+        Endpoint::Tcp { .. } => "choose another address, or port 0 for a free one",
+        _ if error.kind() == io::ErrorKind::NotFound => {
+            "make the folder of the socket first, or choose another one"
+        }
+        _ => "choose another path",
     }
 }
 
