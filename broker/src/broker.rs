@@ -119,15 +119,17 @@ impl Broker {
     #[must_use]
     pub fn references(&self) -> Vec<(String, String, String)> {
         let state = self.inner.state();
-        let of = |route: &Arc<Route>| {
-            let (key, name, opaque) = (route.key.clone(), route.name.to_string(), route.opaque.is_some());
-            state.fronts.iter().filter_map(move |front| {
-                let reference = match opaque {
-                    true => front.node.published_as("", &key),
-                    false => front.node.reference(&key)?,
-                };
-                Some((name.clone(), front.node.print_friendly(&reference), front.node.print(&reference)))
-            })
+        let at = |route: &Route, front: &Arc<Front>| {
+            let reference = match &route.opaque {
+                Some(_) => front.node.published_as("", &route.key),
+                None => front.node.reference(&route.key)?,
+            };
+            let (friendly, foreign) = (front.node.print_friendly(&reference), front.node.print(&reference));
+            Some((route.name.to_string(), friendly, foreign))
+        };
+        let of = |route: &Arc<Route>| -> Vec<_> {
+            let own = route.listens.iter().filter_map(|at| state.fronts.get(*at));
+            own.filter_map(|front| at(route, front)).collect()
         };
         state.routes.iter().flat_map(of).collect()
     }

@@ -26,6 +26,7 @@ use everywire::layer::Pattern;
 use everywire::model::contract::InterfaceKind;
 use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
 use everywire_model::object::unexpected;
+use everywire_model::reference::unescape;
 use everywire_model::{
     Answer, Body, Expects, Headers, Incoming, Link, Method, Outcome, Request, Servant, SignalEvent,
     Subscription, Wire,
@@ -81,10 +82,10 @@ pub(crate) struct Opaque {
 }
 
 impl Opaque {
-    /// Of a route; `key` is that of its target where only one object is meant.
+    /// Of a route; `key` is what its callers name where only one object is meant.
     pub(crate) fn new(config: &RouteConfig, key: &Bytes, wire: &'static dyn Wire) -> Self {
         let named = config.matches.key.as_ref().map(|key| match key.value.is_plain() {
-            true => Pattern::exact(&wire.named_as(key.value.text().as_bytes())),
+            true => Pattern::exact(&wire.named_as(plain(key.value.text()).as_ref())),
             false => key.value.clone(),
         });
         let own = (!key.is_empty()).then(|| Pattern::exact(&wire.named_as(key)));
@@ -190,6 +191,11 @@ impl Edits {
         edits.edits().iter().for_each(|edit| headers.edit(edit.clone()));
         body.clone().with_headers(headers)
     }
+}
+
+/// The key that a plain text in a file stands for: octets that are no text stand there escaped, as references print them.
+pub(crate) fn plain(text: &str) -> Bytes {
+    unescape(text).unwrap_or_else(|| text.into()).into()
 }
 
 /// What a call is of that no contract describes, for people.

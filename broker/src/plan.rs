@@ -12,9 +12,9 @@
 use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;
 use crate::loops;
+use crate::pass::plain;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::reference::unescape;
 use everywire_model::{Contract, Edit, Header, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ pub(crate) struct RoutePlan {
     pub(crate) contract: Arc<Contract>,
     /// The interface of its targets.
     pub(crate) interface: Hold<Interface>,
-    /// What callers name: the object's key at the listeners. Empty for routes without a contract whose target
-    /// names no object.
+    /// What callers name: the object's key at the listeners. Empty for routes without a contract that name no
+    /// object.
     pub(crate) key: Bytes,
     /// Numbers of its listeners.
     pub(crate) listens: Vec<usize>,
@@ -262,7 +262,14 @@ fn opaque(
             mistakes.add(file, copy.spot, message, Some("copy to a file or a program".into()));
         }
     }
-    let key = target.reference.profiles.first().map(|profile| profile.key.clone()).unwrap_or_default();
+    let own = target.reference.profiles.first().map(|profile| profile.key.clone()).unwrap_or_default();
+    let key = match &route.matches.key {
+        None => own,
+        Some(key) if key.is_plain() => plain(key.text()),
+        // Of many objects that fit, the target's is one, or none is known.
+        Some(key) if key.fits(&target.wire.key_word(&own)) => own,
+        Some(_) => Bytes::new(),
+    };
     let (contract, interface) = (Arc::new(Contract::default()), Hold::Static(&crate::pass::ANY));
     let config = route.clone();
     Some(RoutePlan { config, contract, interface, key, listens, callbacks: None, targets })
@@ -373,7 +380,7 @@ fn key(
     wires: &[&'static dyn Wire],
 ) -> Bytes {
     if let Some(key) = &route.matches.key {
-        return unescape(key.text()).unwrap_or_else(|| key.text().into()).into();
+        return plain(key.text());
     }
     let alike = listens.iter().all(|at| wires.get(*at).is_some_and(|wire| wire.name() == target.wire.name()));
     let named = target.reference.profiles.first().map(|profile| profile.key.clone());

@@ -43,6 +43,8 @@ pub(crate) struct Route {
     pub(crate) interface: Hold<Interface>,
     /// What callers name; empty for objects behind references.
     pub(crate) key: Bytes,
+    /// The numbers of its listeners; none of objects behind references.
+    pub(crate) listens: Vec<usize>,
     /// What is known of each operation.
     pub(crate) facts: Vec<Facts>,
     /// Where callers have to be; none: anywhere.
@@ -155,7 +157,7 @@ impl Route {
             };
             let object = object.with_deadline(Some(timeout));
             let object = object.typed(plan.interface.clone());
-            let name = shown(&target.text);
+            let name = called(target);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
             let (made, hops) = (target.wire.makes_objects(), world.hops);
@@ -185,6 +187,7 @@ impl Route {
             contract: Arc::clone(&plan.contract),
             interface: plan.interface.clone(),
             key: plan.key.clone(),
+            listens: plan.listens.clone(),
             facts,
             peer: config.matches.peer.clone(),
             user: config.matches.user.clone(),
@@ -237,6 +240,7 @@ impl Route {
             facts: facts(&interface, |_, _| (true, false)),
             interface,
             key: Bytes::new(),
+            listens: Vec::new(),
             peer: Vec::new(),
             user: None,
             lists: Arc::clone(&self.lists),
@@ -309,6 +313,13 @@ fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<
         }
     });
     each.collect()
+}
+
+/// What logs and metrics call a target: as the file does, unless that is a reference that only programs read.
+fn called(target: &TargetPlan) -> String {
+    let (written, friendly) = (shown(&target.text), target.wire.print_friendly(&target.reference));
+    // Such a reference has each octet as two digits, and more octets than the address.
+    if written.len() > 2 * friendly.len() { shown(&friendly) } else { written }
 }
 
 /// An address as logs and metrics may show it: without credentials and options.

@@ -72,6 +72,39 @@ fn results_exceptions_and_failures_pass_without_a_contract() {
     assert_eq!(failure.kind(), Kind::NoObject, "{failure}");
 }
 
+/// People who read metrics and logs know a target by its address, though the file names it by a reference for programs.
+#[test]
+fn a_target_is_called_by_its_address() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let foreign = backend.print(&backend.parse(&target).unwrap());
+    assert!(foreign.starts_with("IOR:"), "{foreign}");
+    let broker = broker(&foreign, "");
+    let page = broker.broker.metrics();
+    assert!(page.contains(&format!("target=\"{target}\"")) && !page.contains("IOR:"), "{page}");
+}
+
+/// What the broker prints leads to the route: by the name that the file gives the object, and at the route's own listeners.
+#[test]
+fn a_reference_of_a_route_names_what_its_callers_name() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let route = |name: &str, more: &str| format!("[[route]]\nname = \"{name}\"\nto = \"{target}\"\n{more}\n");
+    let broker = super::start(&format!(
+        "[listen.web]\naddress = \"basic://127.0.0.1:0?security=none\"\n[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n{}{}{}",
+        route("named", "from = \"front\"\nmatch = { key = \"corner\" }"),
+        route("octets", "from = \"front\"\nmatch = { key = \"%00%ff\" }"),
+        route("many", "from = \"front\"\nmatch = { key = \"c*\" }"),
+    ));
+    let at = broker.broker.address("front").unwrap();
+    let all: Vec<_> =
+        broker.broker.references().into_iter().map(|(name, reference, _)| (name, reference)).collect();
+    let expected = [("named", "corner"), ("octets", "%00%ff"), ("many", "")];
+    let expected = expected.map(|(name, key)| (name.to_owned(), format!("{at}{key}")));
+    assert_eq!(all, expected);
+    for (_, reference) in &all[..2] {
+        assert_eq!(Node::new().connect::<dyn Shop>(reference).unwrap().noted().unwrap(), 0, "{reference}");
+    }
+}
+
 #[test]
 fn each_wire_that_passes_needs_no_contract() {
     for wire in ["iiop", "dbus", "dcom", "net.tcp", "basic"] {
