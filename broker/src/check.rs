@@ -12,7 +12,7 @@
 //! range), limits of size, and what a target does. Those are failures of single calls.
 
 use crate::admin;
-use crate::config::{Config, Mistakes, Mode};
+use crate::config::{Config, CopyTo, Mistakes, Mode};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
 use everywire::layer::Pattern;
@@ -64,6 +64,7 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     if let Some(admin) = &plan.config.admin {
         admin::check(admin).map_err(|why| Mistakes::of(&plan.config.file, admin.address.spot, why))?;
     }
+    folders(&plan)?;
     let mut reports = Vec::new();
     for route in &plan.routes {
         for at in &route.listens {
@@ -73,6 +74,26 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
         }
     }
     Ok(reports)
+}
+
+/// Looks whether files of copies have a folder to be in. A broker that runs would try again and again, and copy nothing meanwhile.
+fn folders(plan: &Plan) -> Result<(), Mistakes> {
+    let mut mistakes = Mistakes::default();
+    for copy in plan.routes.iter().flat_map(|route| &route.config.copies) {
+        let (CopyTo::Lines(path) | CopyTo::Capture(path)) = &copy.to else { continue };
+        if let Some(folder) =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        {
+            let message = format!("there is no folder `{}` for the copies", folder.display());
+            mistakes.add(
+                &plan.config.file,
+                copy.spot,
+                message,
+                Some("make it, or name another place".into()),
+            );
+        }
+    }
+    mistakes.or(())
 }
 
 /// What one route carries from one listener. On one wire, and where callers are sent to the target, nothing

@@ -93,7 +93,7 @@ fn is_at(target: &TargetPlan, place: &Place) -> bool {
 }
 
 /// Whether whoever calls an endpoint comes to a listener.
-fn is_same(listener: &Endpoint, called: &Endpoint) -> bool {
+pub(crate) fn is_same(listener: &Endpoint, called: &Endpoint) -> bool {
     match (listener.stream(), called.stream()) {
         (Endpoint::Tcp { port: 0, .. }, _) => false,
         (Endpoint::Tcp { host: own, port }, Endpoint::Tcp { host, port: other }) => {

@@ -13,9 +13,10 @@ use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spo
 use crate::cross;
 use crate::loops;
 use crate::pass::plain;
+use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{Contract, Edit, Header, Hold, Operation, Shape, Wire};
+use everywire_model::{Contract, Edit, Endpoint, Header, Hold, Operation, Place, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,6 +81,7 @@ impl Plan {
         if wires.len() < config.listens.len() {
             return mistakes.or(Self { config, wires, routes: Vec::new() });
         }
+        places(&config, node, &mut mistakes);
         let mut contracts = Contracts::new();
         let mut routes = Vec::new();
         for route in &config.routes {
@@ -117,6 +119,35 @@ fn wire_at(file: &str, spot: Spot, address: &str, mistakes: &mut Mistakes) -> Op
     found.copied()
 }
 
+/// Looks whether somebody can listen at the addresses, as far as the addresses and the files that they name tell; and whether two listeners want the
+/// same one.
+fn places(config: &Config, node: &Node, mistakes: &mut Mistakes) {
+    let mut taken: Vec<(&str, Endpoint)> = Vec::new();
+    for listen in &config.listens {
+        let place = match node.place(&listen.address) {
+            Ok(Place::Listen(profile)) => profile,
+            Ok(Place::Join(_)) => continue,
+            Err(failure) => {
+                let message = format!("cannot listen at `{}`: {failure}", shown(&listen.address));
+                mistakes.add(&config.file, listen.spot, message, failure.hint().map(Into::into));
+                continue;
+            }
+        };
+        let Some(endpoint) = place.endpoints.first() else { continue };
+        let both = |held: &Endpoint| loops::is_same(held, endpoint) || loops::is_same(endpoint, held);
+        if let Some((other, _)) = taken.iter().find(|(_, held)| both(held)) {
+            let message = format!("the listener `{other}` is at `{}` already", shown(&listen.address));
+            mistakes.add(
+                &config.file,
+                listen.spot,
+                message,
+                Some("give each listener a place of its own".into()),
+            );
+        }
+        taken.push((&listen.name, endpoint.clone()));
+    }
+}
+
 /// Looks up what one route names. `None`, if there were mistakes: all that were found are noted.
 fn look_up(
     config: &Config,
@@ -149,6 +180,10 @@ fn look_up(
     if let Some(target) = targets.first() {
         let callers: Vec<&dyn Wire> = listens.iter().filter_map(|at| wires.get(*at).copied()).collect();
         edits_fit(file, route, &callers, target.wire, mistakes);
+        headers_come(file, route, &callers, mistakes);
+    }
+    if route.mode == Mode::Redirect {
+        nothing_passes(file, route, mistakes);
     }
     if route.contract.is_none() {
         let plan = opaque(config, route, wires, listens, targets, mistakes)?;
@@ -222,6 +257,34 @@ fn edits_fit(
     }
 }
 
+/// Looks whether messages of the callers can have the headers that the route is for: else no call would ever be for it.
+fn headers_come(file: &str, route: &RouteConfig, callers: &[&dyn Wire], mistakes: &mut Mistakes) {
+    for (name, _) in &route.matches.header {
+        let lacks = |wire: &&dyn Wire| {
+            let failure = wire.codec().check_header(&Header::text(name.value.as_str(), "")).err()?;
+            Some((wire.name(), failure))
+        };
+        // Of callers on several wires it may be for those on one.
+        let lacking: Vec<_> = callers.iter().filter_map(lacks).collect();
+        if let Some((wire, failure)) = lacking.first().filter(|_| lacking.len() == callers.len()) {
+            let message = format!("{wire}: {}", failure.message());
+            mistakes.add(file, name.spot, message, failure.hint().map(Into::into));
+        }
+    }
+}
+
+/// Callers that are sent to the target bring no message here that could be copied, changed or read.
+fn nothing_passes(file: &str, route: &RouteConfig, mistakes: &mut Mistakes) {
+    let copies = route.copies.iter().map(|copy| ("copy", copy.spot));
+    let edits = route.edits.iter().map(|edit| ("edits", edit.spot));
+    let validate = route.validate.iter().filter(|flag| flag.value).map(|flag| ("validate", flag.spot));
+    for (what, spot) in copies.chain(edits).chain(validate) {
+        let message =
+            format!("`{what}` has no effect with mode = \"redirect\": the messages do not pass here");
+        mistakes.add(file, spot, message, Some("leave it out, or use mode = \"forward\"".into()));
+    }
+}
+
 /// A route that passes messages on as they came: one wire on both sides, and nothing that would need to read
 /// values.
 fn opaque(
@@ -243,7 +306,11 @@ fn opaque(
             file,
             route.name.spot,
             message,
-            Some("give the route `contract` and `interface`".into()),
+            Some(match route.name.spot.line {
+                // The command line has options for it.
+                0 => "give --contract FILE, and --interface NAME if it has several".into(),
+                _ => "give the route `contract` and `interface`".into(),
+            }),
         );
     }
     for (what, spot) in [

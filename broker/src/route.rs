@@ -210,7 +210,12 @@ impl Route {
             metrics: world.metrics.route(&config.name),
             log: world.log.clone(),
             opaque,
-            headers: config.matches.header.clone(),
+            headers: config
+                .matches
+                .header
+                .iter()
+                .map(|(name, pattern)| (name.value.clone(), pattern.clone()))
+                .collect(),
             told: hops::beside(&edits.calls, hop, 1),
             edits,
             hops: world.hops,

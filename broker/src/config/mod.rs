@@ -148,7 +148,7 @@ pub(crate) struct Match {
     /// Who the caller proved to be.
     pub(crate) user: Option<Pattern>,
     /// Names of headers, and what they say.
-    pub(crate) header: Vec<(String, Pattern)>,
+    pub(crate) header: Vec<(At<String>, Pattern)>,
     /// The interface's name on the wire.
     pub(crate) interface: Option<Pattern>,
 }

@@ -306,7 +306,17 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 }
 
 fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
-    let file = section.text("to").map(|name| (name.spot, of_file(folder, &name)));
+    let file = section.text("to").map(|name| {
+        if ends(&name, "pcap") {
+            let hint = format!("did you mean `{}ng`?", name.value);
+            section.reader.wrong(
+                name.spot,
+                "captures are written in the form of .pcapng files only",
+                Some(hint),
+            );
+        }
+        (name.spot, of_file(folder, &name))
+    });
     let program = section.text("program").map(|command| (command.spot, CopyTo::Program(command.value)));
     let route = section.text("route").map(|name| (name.spot, CopyTo::Route(name.value)));
     let count = section.flag("count").filter(|flag| flag.value).map(|flag| (flag.spot, CopyTo::Count));
@@ -328,6 +338,10 @@ fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
 /// The kind of a copy's file: `.pcapng` is a capture, all else lines of JSON.
 fn of_file(folder: &Path, name: &str) -> CopyTo {
     let path: PathBuf = folder.join(name);
-    let capture = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("pcapng"));
-    if capture { CopyTo::Capture(path) } else { CopyTo::Lines(path) }
+    if ends(name, "pcapng") { CopyTo::Capture(path) } else { CopyTo::Lines(path) }
+}
+
+/// Whether a file's name has this ending.
+fn ends(name: &str, ending: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending))
 }

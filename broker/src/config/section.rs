@@ -133,6 +133,11 @@ impl<'r, 't> Section<'r, 't> {
 
     /// A time such as `5s`.
     pub(crate) fn time(&self, name: &'static str) -> Option<Duration> {
+        let value = self.get(name)?;
+        if value.get_ref().as_str().is_none() {
+            self.wrong_type(name, value, "a time with its unit, such as \"5s\"");
+            return None;
+        }
         self.parsed(name, everywire_model::units::time).map(|time| time.value)
     }
 
@@ -243,11 +248,15 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Fields of the user's own names, each a text with `*` in it.
-    pub(crate) fn pairs(&self) -> Vec<(String, Pattern)> {
+    pub(crate) fn pairs(&self) -> Vec<(At<String>, Pattern)> {
         let one = |(key, value): (&'r Spanned<_>, &'r Spanned<DeValue<'t>>)| {
             let key: &Spanned<std::borrow::Cow<'_, str>> = key;
             match value.get_ref().as_str() {
-                Some(text) => Some((key.get_ref().to_string(), Pattern::new(text))),
+                Some(text) => {
+                    let name =
+                        At { value: key.get_ref().to_string(), spot: self.reader.spot(key.span().start) };
+                    Some((name, Pattern::new(text)))
+                }
                 None => {
                     self.wrong_type(key.get_ref(), value, "a text");
                     None
@@ -263,10 +272,10 @@ impl<'r, 't> Section<'r, 't> {
         for key in self.table.keys().filter(|key| !known.contains(key.get_ref().as_ref())) {
             let field = key.get_ref();
             let spot = self.reader.spot(key.span().start);
-            let hint = meant(field, known.iter().copied()).or_else(|| {
-                let is_above = ABOVE.contains(&field.as_ref());
-                is_above.then(|| format!("`{field}` stands above the first table of the file"))
-            });
+            let hint = match ABOVE.contains(&field.as_ref()) {
+                true => Some(format!("`{field}` stands above the first table of the file")),
+                false => meant(field, known.iter().copied()),
+            };
             self.reader.wrong(spot, format!("{} has no field `{field}`", self.name), hint);
         }
     }

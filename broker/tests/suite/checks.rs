@@ -115,6 +115,92 @@ fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
     wrong(&answers("{urn:a}b"), "9:18: giop: `{urn:a}b` names no service context");
 }
 
+/// What would keep a broker from beginning is told without beginning.
+#[test]
+fn listeners_that_cannot_listen_are_told_before_anything_runs() {
+    let (scratch, to) = (Scratch::new(), "[[route]]\nname = \"a\"\nto = \"iiop://h:1/k\"\n");
+    let at = |addresses: &[&str]| {
+        let each = addresses.iter().enumerate();
+        let listens = each.map(|(at, address)| format!("[listen.l{at}]\naddress = \"{address}\"\n"));
+        check(config(&format!("{}{to}", listens.collect::<String>())).unwrap())
+            .map_err(|mistakes| mistakes.to_string())
+    };
+    at(&["iiop://127.0.0.1:0", "iiop://127.0.0.1:0", "iiop://127.0.0.1:4?publish=orb.example.org"]).unwrap();
+    for (address, message) in [
+        (
+            "iiop://127.0.0.1",
+            "2:11: cannot listen at `iiop://127.0.0.1`: `iiop://127.0.0.1` is not an address",
+        ),
+        ("iiop://127.0.0.1:0?publih=h", "an option `publih` is not known here"),
+        ("iiop://127.0.0.1:0?publish=a:b", "publish"),
+        ("iiops://127.0.0.1:0", "listening with TLS needs ?cert=FILE&key=FILE"),
+        ("iiops://127.0.0.1:0?cert=/no/such&key=/no/such", "(/no/such)"),
+        ("dcom://127.0.0.1:0", "needs users"),
+        ("net.tcp://127.0.0.1:0?security=nine", "`nine` is none of what `security=` can be"),
+    ] {
+        // Of callers on another wire nothing passes without a contract: that is told, too.
+        let found = at(&[address]).unwrap_err();
+        assert!(found.contains(message), "{message}\nis not in\n{found}");
+    }
+    // What only the system knows is told at the start.
+    let nowhere = format!("[listen.l0]\naddress = \"iiop+unix:///no/such/socket\"\n{to}");
+    wrong(&nowhere, "(os error 2), make the folder of the socket first");
+    let socket = format!("iiop+unix://{}", scratch.path("s"));
+    for pair in [
+        ["iiop://127.0.0.1:4", "iiop://127.0.0.1:4"],
+        ["iiop://0.0.0.0:4", "iiop://localhost:4"],
+        [&socket, &socket],
+    ] {
+        let found = at(&pair).unwrap_err();
+        let message = format!("broker.toml:4:11: the listener `l0` is at `{}` already", pair[1]);
+        assert!(found.contains(&message), "{message}\nis not in\n{found}");
+    }
+}
+
+#[test]
+fn what_could_never_take_effect_is_a_mistake() {
+    let with = |more: &str| file(&format!("to = \"iiop://h:1/k\"\n{more}"));
+    // Headers that callers cannot bring.
+    wrong(
+        &with("match = { header = { \"{urn:a}b\" = \"x\" } }"),
+        "broker.toml:7:22: giop: `{urn:a}b` names no service context",
+    );
+    check(config(&with("match = { header = { \"0x45570001\" = \"x\" } }")).unwrap()).unwrap();
+    // Those that callers on one of several wires can.
+    let both = format!("[listen.web]\naddress = \"basic://127.0.0.1:0?security=none\"\n{}", with(""))
+        + &format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract());
+    check(config(&format!("{both}match = {{ header = {{ \"{{urn:a}}b\" = \"x\" }} }}")).unwrap()).unwrap();
+    // Callers that are sent to the target bring no messages here.
+    for (field, what) in [
+        ("copy = { count = true }", "7:18: `copy`"),
+        ("edits = [{ remove = \"0x45570001\" }]", "7:21: `edits`"),
+    ] {
+        let redirect = with(&format!("{field}\nmode = \"redirect\""));
+        wrong(&redirect, &format!("{what} has no effect with mode = \"redirect\""));
+    }
+    // Those who are no user.
+    wrong(&with("deny = \"user:\""), "broker.toml:7:8: `user:` names nobody");
+    // A capture of the older form.
+    wrong(
+        &with("copy = { to = \"a.pcap\" }"),
+        "broker.toml:7:15: captures are written in the form of .pcapng",
+    );
+    // A file whose folder is not there.
+    let found = check(config(&with("copy = { to = \"/no/such/a.ndjson\" }")).unwrap()).unwrap_err();
+    let message = "broker.toml:7:15: there is no folder `/no/such` for the copies";
+    assert!(found.to_string().contains(message), "{found}");
+    // Fields that are meant for the whole file, and times without a unit.
+    wrong(
+        &with("hops = 4"),
+        "[[route]] has no field `hops`, `hops` stands above the first table of the file",
+    );
+    wrong(
+        &with("timeout = 5"),
+        "broker.toml:7:11: `timeout` is a time with its unit, such as \"5s\", not an integer",
+    );
+    wrong(&with("match = { kye = \"k\" }"), "`match` has no field `kye`, did you mean `key`?");
+}
+
 #[test]
 fn a_check_looks_at_the_administrators_pages() {
     let found = |admin: &str| {
@@ -151,9 +237,10 @@ fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
     );
 }
 
-fn crossing(from: &str, to: &str) -> Vec<(String, Crossing)> {
+/// From callers of one wire to a target; a listener of its wire is for callbacks.
+fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Crossing)> {
     let text = format!(
-        "[listen.front]\naddress = \"{from}\"\n[listen.back]\naddress = \"{from}\"\n[listen.there]\naddress = \"{to}\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\ncallbacks = \"there\"\nto = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
+        "[listen.front]\naddress = \"{from}\"\n[listen.there]\naddress = \"{there}\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\ncallbacks = \"there\"\nto = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
         contract()
     );
     let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
@@ -169,9 +256,9 @@ fn of<'c>(all: &'c [(String, Crossing)], name: &str) -> &'c Crossing {
 
 #[test]
 fn a_check_tells_what_each_operation_loses_between_two_wires() {
-    let all = crossing("iiop://127.0.0.1:1", "dbus+unix:///tmp/nowhere.sock#shop");
+    let all = crossing("iiop://127.0.0.1:0", "dbus://127.0.0.1:0", "dbus+unix:///tmp/nowhere.sock#shop");
     assert!(all.iter().all(|(_, crossing)| *crossing == Crossing::Whole), "{all:?}");
-    let all = crossing("iiop://127.0.0.1:1", "dcom://127.0.0.1:1/Shop");
+    let all = crossing("iiop://127.0.0.1:0", "dcom://127.0.0.1:0?level=none", "dcom://127.0.0.1:1/Shop");
     assert!(
         matches!(of(&all, "note"), Crossing::Loses(lost) if lost[0].contains("an answer that nobody hears")),
         "{all:?}"
@@ -182,12 +269,13 @@ fn a_check_tells_what_each_operation_loses_between_two_wires() {
     );
     assert_eq!(*of(&all, "get_orders"), Crossing::Whole);
     assert_eq!(*of(&all, "tell"), Crossing::Whole);
-    let all = crossing("dcop+unix:///tmp/nowhere#app", "iiop://127.0.0.1:1/shop");
+    let all = crossing("dcop+unix:///tmp/nowhere#app", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
     assert!(
         matches!(of(&all, "mix"), Crossing::Never(why) if why.contains("`return`, `half`, `text`")),
         "{all:?}"
     );
-    let all = crossing("net.tcp://127.0.0.1:1", "iiop://127.0.0.1:1/shop");
+    let all =
+        crossing("net.tcp://127.0.0.1:0?security=none", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
     assert!(matches!(of(&all, "tell"), Crossing::Never(why) if why.contains("references")), "{all:?}");
 }
 

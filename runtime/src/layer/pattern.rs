@@ -79,7 +79,7 @@ pub enum Caller {
 impl Caller {
     /// Reads `10.0.0.0/8`, `::1`, `local` or `user:NAME`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if let Some(name) = text.strip_prefix("user:") {
+        if let Some(name) = text.strip_prefix("user:").filter(|name| !name.is_empty()) {
             return Ok(Self::User(Pattern::new(name)));
         }
         if text == "local" {
