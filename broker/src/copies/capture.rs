@@ -18,8 +18,9 @@ const MESSAGES: u32 = 1;
 /// Who calls, and who is called.
 const CALLER: [u8; 4] = [192, 0, 2, 1];
 const CALLED: [u8; 4] = [192, 0, 2, 2];
-/// Ports of callers begin here: below are those of services.
-const PORTS: u64 = 1024;
+/// Ports of callers begin here, with those that are nobody's own (RFC 6335, section 6): by any other, who reads a capture would take the
+/// messages for another protocol's.
+const PORTS: u64 = 49_152;
 /// The most bytes in a segment: a packet of IP has 65,535 with its headers.
 const SEGMENT: usize = 32 << 10;
 /// Calls whose answers may come: of those before, an answer begins a connection of its own.
@@ -102,12 +103,12 @@ impl Tape {
 
 /// The caller's port of a call.
 fn port(call: u64) -> u16 {
-    u16::try_from(PORTS + call % (65_536 - PORTS)).unwrap_or(u16::MAX)
+    u16::try_from(PORTS + call % (65_535 - PORTS)).unwrap_or(u16::MAX)
 }
 
 /// A segment of TCP in a packet of IP: RFC 791 and RFC 9293, without options. `next` are the next bytes of the caller and of the called.
 fn segment(outward: bool, port: u16, next: [u32; 2], flags: u8, payload: &[u8]) -> Vec<u8> {
-    /// Where the called listens: one of the ports that are nobody's own.
+    /// Where the called listens: one of these ports, too.
     const LISTENS: u16 = 65_535;
     let [caller, called] = next;
     let (from, to) = if outward { (CALLER, CALLED) } else { (CALLED, CALLER) };
