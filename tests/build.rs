@@ -9,6 +9,7 @@ fn main() {
     everywire_codegen::compile("contracts/vault.dbus.xml");
     everywire_codegen::compile("contracts/cupboard.midl");
     everywire_codegen::compile("contracts/pantry.midl");
+    everywire_codegen::compile("contracts/properties.idl");
     everywire_codegen::compile("contracts/shop.idl");
     everywire_codegen::compile("contracts/station.midl");
     everywire_codegen::compile("contracts/torture.midl");

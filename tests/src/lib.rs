@@ -31,6 +31,12 @@ pub mod dcop_kitchen {
     everywire::include_contract!("kitchen");
 }
 
+/// `properties.idl`, operations with a clause `context`.
+#[allow(missing_docs)]
+pub mod desk {
+    everywire::include_contract!("properties");
+}
+
 /// `shop.idl`, what the broker passes on.
 #[allow(missing_docs)]
 pub mod shop {

@@ -13,6 +13,7 @@ mod book;
 mod circles;
 mod common;
 mod corba_names;
+mod corba_properties;
 mod corba_repository;
 mod crosswise;
 mod dbus;
