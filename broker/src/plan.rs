@@ -16,7 +16,7 @@ use crate::pass::plain;
 use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{Contract, Edit, Endpoint, Header, Hold, Operation, Place, Shape, Wire};
+use everywire_model::{Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Place, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -240,17 +240,8 @@ fn edits_fit(
     mistakes: &mut Mistakes,
 ) {
     for EditConfig { edit, spot, answers, .. } in &route.edits {
-        let removed;
-        let header = match edit {
-            Edit::Put(header) | Edit::Add(header) => header,
-            Edit::Remove(name) => {
-                removed = Header::text(name, "");
-                &removed
-            }
-        };
         let wires = if *answers { callers } else { &[target][..] };
-        let refused = wires.iter().find_map(|wire| Some((wire, wire.codec().check_header(header).err()?)));
-        if let Some((wire, failure)) = refused {
+        if let Some((wire, failure)) = refused(edit, wires) {
             let message = format!("{}: {}", wire.name(), failure.message());
             mistakes.add(file, *spot, message, failure.hint().map(Into::into));
         }
@@ -283,6 +274,19 @@ fn nothing_passes(file: &str, route: &RouteConfig, mistakes: &mut Mistakes) {
             format!("`{what}` has no effect with mode = \"redirect\": the messages do not pass here");
         mistakes.add(file, spot, message, Some("leave it out, or use mode = \"forward\"".into()));
     }
+}
+
+/// The first of some wires that has no such header as a change speaks of, and why.
+fn refused<'w>(edit: &Edit, wires: &[&'w dyn Wire]) -> Option<(&'w dyn Wire, Failure)> {
+    let removed;
+    let header = match edit {
+        Edit::Put(header) | Edit::Add(header) => header,
+        Edit::Remove(name) => {
+            removed = Header::text(name, "");
+            &removed
+        }
+    };
+    wires.iter().find_map(|wire| Some((*wire, wire.codec().check_header(header).err()?)))
 }
 
 /// A route that passes messages on as they came: one wire on both sides, and nothing that would need to read
@@ -524,7 +528,7 @@ pub(crate) fn referents(shape: &Shape) -> Vec<(String, String)> {
     found.into_inner()
 }
 
-/// A route that gets copies takes what the other one takes.
+/// A route that gets copies takes what the other one takes, and its wire has what is changed before the copy.
 fn copies_fit(config: &Config, route: &RoutePlan, routes: &[RoutePlan], mistakes: &mut Mistakes) {
     for copy in &route.config.copies {
         let CopyTo::Route(name) = &copy.to else { continue };
@@ -532,6 +536,16 @@ fn copies_fit(config: &Config, route: &RoutePlan, routes: &[RoutePlan], mistakes
         if other.is_some_and(|other| other.interface.id != route.interface.id) {
             let message = format!("`{name}` is of another interface than {}", route.interface.name);
             mistakes.add(&config.file, copy.spot, message, None);
+        }
+        // What is changed before the copy is taken goes out on the other route's wire, too.
+        let Some(target) = other.and_then(|other| other.targets.first()) else { continue };
+        for EditConfig { edit, spot, .. } in
+            route.config.edits.iter().filter(|edit| edit.before_copy && !edit.answers)
+        {
+            if let Some((wire, failure)) = refused(edit, &[target.wire]) {
+                let message = format!("{}, where `{name}` takes a copy: {}", wire.name(), failure.message());
+                mistakes.add(&config.file, *spot, message, failure.hint().map(Into::into));
+            }
         }
     }
 }

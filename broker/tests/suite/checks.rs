@@ -113,6 +113,21 @@ fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
         |name| to("net.tcp://h:1/k", &format!("[{{ put = \"{name}\", value = \"x\", answers = true }}]"));
     check(config(&answers("0x45570001")).unwrap()).unwrap();
     wrong(&answers("{urn:a}b"), "9:18: giop: `{urn:a}b` names no service context");
+    // What is changed before a copy is taken goes to the copy's route, too; what is changed behind it does not.
+    let copied = |edit: &str| {
+        let both = format!("contract = \"{}\"\ninterface = \"Shop\"", contract());
+        let first =
+            format!("to = \"iiop://h:1/k\"\n{both}\ncopy = {{ route = \"shadow\" }}\nedits = [{{ {edit} }}]");
+        format!(
+            "{}[[route]]\nname = \"shadow\"\nmatch = {{ key = \"shadow\" }}\nto = \"dbus:session/a.b/k\"\n{both}\n",
+            file(&first)
+        )
+    };
+    check(config(&copied("put = \"0x45570001\", value = \"x\"")).unwrap()).unwrap();
+    wrong(
+        &copied("put = \"0x45570001\", value = \"x\", before-copy = true"),
+        "10:18: dbus, where `shadow` takes a copy: `0x45570001` names no header field of D-Bus",
+    );
 }
 
 /// What would keep a broker from beginning is told without beginning.
