@@ -21,7 +21,7 @@ pub use foreign::Foreign;
 use crate::transport;
 use everywire_model::wire::Greeting;
 use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -84,8 +84,8 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
         !matches!(endpoint, Endpoint::Shm { .. } | Endpoint::InProcess { .. })
             && connect(endpoint, PATIENCE).is_ok()
     };
-    let endpoint = profile.endpoints.iter().find(reached)?;
     let wire = wires.iter().copied().find(|wire| wire.name() == own);
+    let endpoint = profile.endpoints.iter().find(reached)?;
     let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
     let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
     let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);
@@ -109,14 +109,20 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
             let hint = if known.hint.is_empty() { "look at host and port again" } else { known.hint };
             told(true, format!("{} answers there", known.protocol), hint.to_owned())
         }
-        Met::Silent => Some(Diagnosis {
-            is_wrong_wire: false,
-            is_silence: true,
-            found: "connections are taken there, and no protocol that is known here is answered in the clear"
-                .to_owned(),
-            hint: "look at host and port again; is it a program of another kind, or does it hang?".to_owned(),
-        }),
+        Met::Ended => silence(
+            "connections are taken there, and each ends without an answer",
+            "is the server down or not ready? A proxy, ssh or a container's port before it ends connections so. Or does it let nobody in from here? Its log may tell",
+        ),
+        Met::Silent => silence(
+            "connections are taken there, and no protocol that is known here is answered in the clear",
+            "does the server hang? Or is it a program of another kind: look at host and port again",
+        ),
     }
+}
+
+/// What is told where nothing was answered.
+fn silence(found: &str, hint: &str) -> Option<Diagnosis> {
+    Some(Diagnosis { is_wrong_wire: false, is_silence: true, found: found.to_owned(), hint: hint.to_owned() })
 }
 
 /// Whether the protocol that answered is the one of an address, of the several that a wire may have: its schemes begin alike.
@@ -138,6 +144,8 @@ pub enum Met {
     Wire(Answer),
     /// A server of a protocol that is no wire's, and how its answer began.
     Other(&'static Foreign, Vec<u8>),
+    /// It ends each connection, and says nothing before.
+    Ended,
     /// It answers nothing that is known.
     Silent,
 }
@@ -186,6 +194,7 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
     let greetings = each
         .flat_map(|wire: &'static dyn Wire| wire.greetings().iter().map(move |greeting| (wire, greeting)));
     let mut met = Met::Silent;
+    let (mut ended, mut silent) = (false, false);
     for (wire, greeting) in greetings {
         match heard(endpoint, greeting.octets, greeting.answers) {
             Some(Heard::Answer(octets, elapsed)) => {
@@ -194,6 +203,8 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
             }
             // It said who it is, whatever it was greeted with.
             Some(Heard::Other(known, octets)) => return Met::Other(known, octets),
+            Some(Heard::End) => ended = true,
+            Some(Heard::Nothing) => silent = true,
             None => {}
         }
     }
@@ -203,12 +214,18 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
     };
     if asks_for_tls {
         for known in &foreign::ASKED {
-            if let Some(Heard::Answer(octets, _)) = heard(endpoint, known.octets, known.answers) {
-                return Met::Other(known, octets);
+            match heard(endpoint, known.octets, known.answers) {
+                Some(Heard::Answer(octets, _)) => return Met::Other(known, octets),
+                Some(Heard::End) => ended = true,
+                Some(Heard::Nothing) => silent = true,
+                Some(Heard::Other(..)) | None => {}
             }
         }
     }
-    met
+    match met {
+        Met::Silent if ended && !silent => Met::Ended,
+        met => met,
+    }
 }
 
 /// What came back to one greeting.
@@ -217,20 +234,23 @@ enum Heard {
     Answer(Vec<u8>, Duration),
     /// That of another protocol, whose servers say who they are before they are asked, or whatever they are asked.
     Other(&'static Foreign, Vec<u8>),
+    /// The end of the connection, and nothing before it.
+    End,
+    /// Nothing in time, or what nobody knows.
+    Nothing,
 }
 
-/// What a server says to these octets; nothing, if it is not reached, says nothing in time, or says what
-/// nobody knows.
+/// What a server says to these octets, if it is reached.
 fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
     let stream = connect(endpoint, PATIENCE).ok()?;
     match &stream {
         Stream::Tcp(stream) => {
             stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            exchange(stream, octets, answers)
+            Some(exchange(stream, octets, answers))
         }
         Stream::Unix(stream) => {
             stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            exchange(stream, octets, answers)
+            Some(exchange(stream, octets, answers))
         }
     }
 }
@@ -260,24 +280,27 @@ pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
 }
 
 /// Sends a greeting and reads until the beginning of the answer tells who speaks.
-fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
+fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Heard {
     let begun = Instant::now();
-    stream.write_all(octets).ok()?;
+    // Who does not take it may have said something before.
+    let _ = stream.write_all(octets);
     let until = begun + PATIENCE;
     let (mut seen, mut len) = ([0; SEEN], 0);
     while Instant::now() < until {
-        let room = seen.get_mut(len..).filter(|room| !room.is_empty())?;
+        let Some(room) = seen.get_mut(len..).filter(|room| !room.is_empty()) else { break };
         match stream.read(room) {
             Ok(n @ 1..) => len += n,
-            Ok(0) | Err(_) => return None,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+            Ok(0) | Err(_) if len == 0 => return Heard::End,
+            Ok(0) | Err(_) => break,
         }
         let octets = seen.get(..len).unwrap_or_default();
         if answers(octets) == Sniff::Yes {
-            return Some(Heard::Answer(octets.to_vec(), begun.elapsed()));
+            return Heard::Answer(octets.to_vec(), begun.elapsed());
         }
         if let Some(known) = foreign::of_banner(octets) {
-            return Some(Heard::Other(known, octets.to_vec()));
+            return Heard::Other(known, octets.to_vec());
         }
     }
-    None
+    Heard::Nothing
 }

@@ -59,10 +59,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let owner = owner::of(&stream, &endpoint);
     drop(stream);
     let met = stranger::who(wire, &endpoint);
+    let ends = matches!(met, Met::Ended);
     let (answer, other) = match met {
         Met::Wire(answer) => (Some(answer), None),
         Met::Other(known, octets) => (None, Some((known, octets))),
-        Met::Silent => (None, None),
+        Met::Ended | Met::Silent => (None, None),
     };
     let fits = wire.is_none_or(|wire| answer.as_ref().is_none_or(|answer| answer.wire.name() == wire.name()));
     let probe = object.filter(|_| fits).map(|object| {
@@ -96,6 +97,13 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             let trouble =
                 Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
             Some(trouble.hint(if hint.is_empty() { "look at host and port again" } else { hint }))
+        }
+        (None, _) if ends => {
+            let ended = "it takes connections, and ends each without an answer";
+            let trouble = Trouble::failure(what(), &Failure::new(Kind::Unreachable, Initiator::Peer, ended));
+            Some(trouble.hint(
+                "is the server behind a proxy or a forwarded port down, or does it let nobody in from here?",
+            ))
         }
         (None, _) => {
             let silent = "it takes connections, and answers no protocol that is known here in the clear";

@@ -186,7 +186,7 @@ impl Connection {
         // What the servant answers and emits goes with it, if it is this thread that sends that.
         if !self.sends_later() {
             if let Err(error) = self.flush(&mut core) {
-                let failure = self.broken(&error);
+                let failure = self.broken(&core, &error);
                 self.fail(&mut core, failure.clone());
                 return Err(failure);
             }
@@ -243,7 +243,8 @@ impl Connection {
             }
             core.pumping = false;
             if self.stream.peer_gone() && core.failed.is_none() && !self.stream.before_sleep(false) {
-                self.fail(&mut core, self.broken(&std::io::ErrorKind::UnexpectedEof.into()));
+                let failure = self.broken(&core, &std::io::ErrorKind::UnexpectedEof.into());
+                self.fail(&mut core, failure);
             }
             self.stream.after_sleep(true);
         }
@@ -448,7 +449,8 @@ impl Connection {
         let waited = self.stream.wait(writing, until);
         let mut core = self.enter();
         if let Err(error) = waited {
-            self.fail(&mut core, self.broken(&error));
+            let failure = self.broken(&core, &error);
+            self.fail(&mut core, failure);
         }
         core
     }

@@ -22,15 +22,17 @@ const LAST_READS: u32 = 64;
 
 impl Connection {
     /// The peer's end of the stream came without a goodbye: calls may have run.
-    pub(super) fn closed(&self) -> Failure {
-        Failure::new(Kind::Unreachable, Initiator::Peer, "the peer closed the connection")
+    pub(super) fn closed(&self, core: &Core) -> Failure {
+        let what = format!("the peer closed the connection{}", when(core));
+        Failure::new(Kind::Unreachable, Initiator::Peer, what)
             .with_completed(Completed::Maybe)
             .at(&self.endpoint)
     }
 
     /// The transport failed: calls may have run.
-    pub(super) fn broken(&self, error: &io::Error) -> Failure {
-        Failure::new(Kind::Unreachable, Initiator::Here, format!("the connection broke: {error}"))
+    pub(super) fn broken(&self, core: &Core, error: &io::Error) -> Failure {
+        let what = format!("the connection broke{}: {error}", when(core));
+        Failure::new(Kind::Unreachable, Initiator::Here, what)
             .with_completed(Completed::Maybe)
             .at(&self.endpoint)
     }
@@ -51,7 +53,8 @@ impl Connection {
             }
             self.deliver_all(core);
         }
-        self.fail(core, self.broken(error));
+        let failure = self.broken(core, error);
+        self.fail(core, failure);
     }
 
     /// Tells the node's observer why this peer is refused something.
@@ -264,4 +267,9 @@ fn serve_nothing(core: &mut Core, id: CallId) {
     let what = "nothing is served on this connection";
     let failure = Failure::new(Kind::NoObject, Initiator::Here, what);
     let _ = core.session.answer(id, Answer::Failed(&failure));
+}
+
+/// When a connection ended, where that says more than which calls wait: no call has gone out before the greeting is over.
+fn when(core: &Core) -> &'static str {
+    if core.peer.is_none() { " before the greeting was over" } else { "" }
 }

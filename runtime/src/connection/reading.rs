@@ -59,7 +59,8 @@ impl Connection {
     ) -> Result<bool, ()> {
         match read {
             Ok(0) => {
-                self.fail(core, self.closed());
+                let failure = self.closed(core);
+                self.fail(core, failure);
                 return Err(());
             }
             Ok(_) => {}
@@ -67,7 +68,8 @@ impl Connection {
                 return Ok(false);
             }
             Err(error) => {
-                self.fail(core, self.broken(&error));
+                let failure = self.broken(core, &error);
+                self.fail(core, failure);
                 return Err(());
             }
         }

@@ -14,7 +14,10 @@ impl Connection {
     /// Sends what there is to send (`flush`); an error ends the connection. Whether there was none.
     #[inline]
     pub(super) fn send(&self, core: &mut Core) -> bool {
-        self.flush(core).map_err(|error| self.fail(core, self.broken(&error))).is_ok()
+        let Err(error) = self.flush(core) else { return true };
+        let failure = self.broken(core, &error);
+        self.fail(core, failure);
+        false
     }
 
     /// The same; before the connection ends, what has come is taken (`lose`).

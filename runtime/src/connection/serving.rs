@@ -83,7 +83,8 @@ impl Connection {
                 }
                 if fits && self.stream.has_ended() {
                     // Nobody is there any more: its place is that of the next who waits.
-                    self.fail(&mut core, self.closed());
+                    let failure = self.closed(&core);
+                    self.fail(&mut core, failure);
                 }
                 break;
             }
