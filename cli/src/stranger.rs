@@ -35,7 +35,14 @@ fn where_to_look(trouble: &Trouble, reference: &Reference) -> Option<String> {
     let profile = reference.profiles.first()?;
     let wire = everywire::wires::named(profile.wire)?;
     if trouble.kind() == Kind::Unreachable.word() {
-        return bus(&wire.print_friendly(reference)).map(str::to_owned);
+        let address = wire.print_friendly(reference);
+        // The bus answered, in its own words: it is there, and somebody else is not.
+        return match (trouble.has_code(), address.split('/').next()) {
+            (true, Some(bus @ ("dbus:session" | "dbus:system"))) => {
+                Some(format!("is the service running? `everywire list {bus}` tells who is on the bus"))
+            }
+            _ => bus(&address).map(str::to_owned),
+        };
     }
     if trouble.kind() != Kind::NoObject.word() {
         return None;
@@ -73,6 +80,18 @@ mod tests {
     use super::*;
     use everywire::{Failure, Initiator};
     use std::net::TcpListener;
+
+    #[test]
+    fn a_bus_that_answers_is_there() {
+        let wire = ALL.iter().find(|wire| wire.schemes().contains(&"dbus")).unwrap();
+        let reference = wire.parse("dbus:session/org.example.Lamp/lamp").unwrap();
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the name was not provided");
+        let hint =
+            |failure: &Failure| where_to_look(&Trouble::failure("the call", failure), &reference).unwrap();
+        assert!(hint(&failure).contains("is there a session bus?"));
+        let told = hint(&failure.with_code("org.freedesktop.DBus.Error.ServiceUnknown"));
+        assert_eq!(told, "is the service running? `everywire list dbus:session` tells who is on the bus");
+    }
 
     /// Who is busy takes connections, and closes them without a word: that says less than its refusal did.
     #[test]

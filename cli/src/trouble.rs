@@ -199,6 +199,11 @@ impl Trouble {
         self.hint.as_deref().is_none_or(|hint| hint == NOBODY)
     }
 
+    /// Whether the peer said it, with an identifier of its own.
+    pub(crate) fn has_code(&self) -> bool {
+        self.code.is_some()
+    }
+
     /// The kind, in a word.
     pub(crate) fn kind(&self) -> &str {
         &self.kind
