@@ -8,8 +8,8 @@ use crate::output::note;
 use crate::stranger;
 use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Kind, Object};
-use everywire_dynamic::ObjectContract;
 pub(crate) use everywire_dynamic::wording::last_part;
+use everywire_dynamic::{ObjectContract, wire_of};
 use everywire_idl::Preprocessing;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,14 @@ pub(crate) fn of_object(object: &Object) -> Result<ObjectContract, Failure> {
 /// the hint names `--contract`.
 pub(crate) fn of(object: &Object, path: Option<&Path>, given: &Preprocess) -> Done<ObjectContract> {
     match path {
-        Some(path) => of_file(path, given),
+        Some(path) => {
+            let known = of_file(path, given)?;
+            // An object of this process has no wire.
+            Ok(match wire_of(object.reference()) {
+                Ok(wire) => known.on(wire),
+                Err(_) => known,
+            })
+        }
         None => of_object(object).map_err(|failure| {
             let what = match failure.kind() {
                 // Who is not let in, or finds nobody, has not asked yet.

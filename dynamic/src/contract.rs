@@ -25,13 +25,15 @@ pub struct ObjectContract {
     pub own: usize,
     /// Keys of objects below the object, if it told.
     pub children: Vec<Bytes>,
+    /// Interfaces that may be tried on the object, though neither it nor its contract tells of them ([`Wire::common`]).
+    pub common: Vec<Hold<Interface>>,
 }
 
 impl ObjectContract {
     /// A contract that somebody has read already; `source` says where it is from.
     pub fn new(contract: Contract, source: impl Into<String>) -> Self {
         let own = contract.interfaces().count();
-        Self { contract, source: source.into(), own, children: Vec::new() }
+        Self { contract, source: source.into(), own, children: Vec::new(), common: Vec::new() }
     }
 
     /// A contract from a file, in the language that its name or its text shows.
@@ -53,7 +55,22 @@ impl ObjectContract {
         check_object(object.reference())?;
         let told = wire.discover(object)?;
         let source = "the object".to_owned();
-        Ok(Self { contract: told.contract, source, own: told.own, children: told.children })
+        let known = Self {
+            contract: told.contract,
+            source,
+            own: told.own,
+            children: told.children,
+            common: Vec::new(),
+        };
+        Ok(known.on(wire))
+    }
+
+    /// The contract of an object that is called by this wire: what may be tried on every object of it can be asked for.
+    #[must_use]
+    pub fn on(mut self, wire: &dyn Wire) -> Self {
+        let told = |common: &&Hold<Interface>| self.contract.interfaces().any(|held| held.id == common.id);
+        self.common = wire.common().iter().filter(|common| !told(common)).cloned().collect();
+        self
     }
 
     /// What its interfaces lack of what their source has, a sentence each.
@@ -118,7 +135,8 @@ impl ObjectContract {
     /// # Errors
     /// There is none, or more than one.
     pub fn interface(&self, name: &str) -> Result<&Hold<Interface>, Mistake> {
-        if let Some(found) = self.contract.interface(name) {
+        let whole = |held: &&Hold<Interface>| held.name == name || held.id == name;
+        if let Some(found) = self.contract.interface(name).or_else(|| self.common.iter().find(whole)) {
             return Ok(found);
         }
         let mut last = self.contract.interfaces().filter(|interface| last_part(&interface.name) == name);
@@ -135,7 +153,8 @@ impl ObjectContract {
     }
 
     /// The interface of an object whose reference names the type `type_id` (or none): the one `asked` for, the one that the
-    /// reference names, the only one, or the only one that declares what is `wanted`; of those that every object has, if none of its own does.
+    /// reference names, the only one, or the only one that declares what is `wanted`; of those that every object has, or may have, if none
+    /// of its own does.
     ///
     /// # Errors
     /// None of these, or more than one.
@@ -169,6 +188,12 @@ impl ObjectContract {
                 number.next().is_some_and(|number| number < own)
                     || !listeners.iter().any(|listener| listener.name == held.name)
             });
+        }
+        if let Some(wanted) =
+            wanted.filter(|wanted| !all.iter().any(|held| operation::declares(held, wanted)))
+            && let Some(common) = self.common.iter().find(|held| operation::declares(held, wanted))
+        {
+            return Ok(common);
         }
         let (own, others) = all.split_at(self.own.min(all.len()));
         match (all.as_slice(), own, wanted) {
@@ -252,4 +277,30 @@ pub fn check_object(reference: &Reference) -> Result<(), Failure> {
         format!("`{address}` lacks the name of a server and of an object"),
     )
     .with_hint(format!("`everywire list {address}` tells who is there")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_any_object_of_the_wire_may_have_can_be_named() {
+        let text = "<node><interface name='org.example.Lamp'><method name='Light'/></interface></node>";
+        let lamp =
+            || ObjectContract::new(everywire_idl::dbus_xml::parse(text, "lamp.xml").unwrap(), "lamp.xml");
+        let peer = "org.freedesktop.DBus.Peer";
+        assert!(lamp().interface(peer).is_err());
+        let lamp = lamp().on(everywire::wires::named("dbus").unwrap());
+        let found = |asked: Option<&str>, wanted: &str| {
+            lamp.interface_of(asked, "", Some(wanted)).map(|held| held.id.to_string())
+        };
+        assert_eq!(found(Some(peer), "Ping").ok().as_deref(), Some(peer));
+        assert_eq!(found(None, "org.freedesktop.DBus.Peer.Ping").ok().as_deref(), Some(peer));
+        assert_eq!(found(None, "Ping").ok().as_deref(), Some(peer));
+        assert_eq!(found(None, "GetAll").ok().as_deref(), Some("org.freedesktop.DBus.Properties"));
+        assert_eq!(found(None, "Light").ok().as_deref(), Some("org.example.Lamp"));
+        // It is nobody's interface, and stands in no list of what there is.
+        assert_eq!(lamp.contract.interfaces().count(), 1);
+        assert!(found(Some("org.freedesktop.DBus.Pear"), "Ping").is_err());
+    }
 }

@@ -91,6 +91,11 @@ impl DynamicObject {
 
     /// An object that is here already.
     pub fn new(node: &Node, object: Object, contract: ObjectContract) -> Self {
+        // An object of this process has no wire.
+        let contract = match wire_of(object.reference()) {
+            Ok(wire) => contract.on(wire),
+            Err(_) => contract,
+        };
         let notation = NodeNotation::new(node.clone(), Types::of(&contract.contract));
         Self { object, contract: Arc::new(contract), notation }
     }

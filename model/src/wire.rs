@@ -30,7 +30,7 @@ use crate::object::{Object, Resolver};
 use crate::profile::Profile;
 use crate::reference::Reference;
 use crate::session::{Config, Session};
-use crate::shape::Struct;
+use crate::shape::{Hold, Struct};
 use crate::wire_state::{Objects, WireState};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -142,6 +142,12 @@ pub trait Wire: Send + Sync {
     /// Asks an object for its contract, and for objects below it.
     fn discover(&self, _object: &Object) -> Result<Discovery, Failure> {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
+    }
+
+    /// Interfaces that may be tried on every object, whether it tells that it has them or not: the wire's specification expects them of
+    /// everybody who serves.
+    fn common(&self) -> &'static [Hold<Interface>] {
+        &[]
     }
 
     /// The greatest TCP segment at a listening socket, in bytes, where peers of the wire suffer from large ones; mostly none.

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::foreign::{
-    BUSES, Beside, bus, bus_with, contract, everywire, run, run_with, socket, until,
+    BUSES, Beside, bus, bus_with, contract, everywire, run, run_with, script, socket, until,
 };
 use crate::common::galley::{NAME, PATH};
 use everywire::Node;
@@ -83,6 +83,31 @@ fn describe_and_call_need_no_files() {
         ));
         assert_eq!(owner, "true\n");
     }
+}
+
+/// dbus-python's objects list no `Peer`, which libdbus answers for them.
+#[test]
+fn what_every_object_has_is_called_though_it_does_not_tell() {
+    let test = "what_every_object_has_is_called_though_it_does_not_tell";
+    if !here(test, &["dbus-python"]) {
+        return;
+    }
+    let Some(bus) = bus(test, Program::Daemon) else { return };
+    let mut command = Command::new("/usr/bin/python3");
+    command.arg(script("dbus_python_peer.py")).args(["serve", bus.address(), NAME]);
+    let server = Beside::start(&mut command);
+    server.hear("ready");
+    let described = run(&mut program(&bus, &["describe", KITCHEN]));
+    assert!(!described.contains("org.freedesktop.DBus.Peer"), "{described}");
+    let call = |arguments: &[&str]| run(&mut program(&bus, &[&["call", KITCHEN], arguments].concat()));
+    let contract = contract("kitchen.dbus.xml").display().to_string();
+    assert_eq!(call(&["Ping", "--interface", "org.freedesktop.DBus.Peer"]), "");
+    assert_eq!(call(&["org.freedesktop.DBus.Peer.Ping"]), "");
+    assert_eq!(call(&["Ping", "-c", &contract]), "");
+    let machine = call(&["GetMachineId"]);
+    assert!(machine.trim().len() == 32, "{machine}");
+    let told = call(&["Get", NAME, "Title", "--interface", "org.freedesktop.DBus.Properties"]);
+    assert!(told.contains("kitchen"), "{told}");
 }
 
 /// Ends what a thread does again and again, also where the test fails.

@@ -56,7 +56,7 @@ pub use values::{VALUES, Values};
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Limits, News, Object, Objects, Place,
+    Body, Codec, Config, Discovery, Failure, Hold, Incoming, Interface, Limits, News, Object, Objects, Place,
     Present, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
@@ -182,6 +182,10 @@ impl Wire for Dbus {
 
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         standard::discover(object)
+    }
+
+    fn common(&self) -> &'static [Hold<Interface>] {
+        &standard::COMMON
     }
 
     fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {

@@ -3,7 +3,7 @@
 use crate::names::of_interface;
 use everywire_model::contract::{Interface, Operation, Signal};
 use everywire_model::describe::{self, Shape, TEXT, TextKind, map, operation, sequence, signal};
-use everywire_model::{Body, News, Variant};
+use everywire_model::{Body, Hold, News, Variant};
 use std::collections::BTreeMap;
 
 /// An interface of the specification, by what stands behind `org.freedesktop.DBus.`.
@@ -76,9 +76,17 @@ pub(super) static ADDED: &Signal = &OBJECT_MANAGER_SIGNALS[0];
 /// `InterfacesRemoved`.
 pub(super) static REMOVED: &Signal = &OBJECT_MANAGER_SIGNALS[1];
 
+/// Those that any object may have, whether its description tells or not: many programs answer for them and do not list them.
+pub static COMMON: [Hold<Interface>; 4] = [
+    Hold::Static(&PEER),
+    Hold::Static(&INTROSPECTABLE),
+    Hold::Static(&PROPERTIES),
+    Hold::Static(&OBJECT_MANAGER),
+];
+
 /// Whether an interface is one of those that the library serves for every object, by its name on the wire.
 pub(super) fn is_standard(name: &str) -> bool {
-    [&PEER, &INTROSPECTABLE, &PROPERTIES, &OBJECT_MANAGER].iter().any(|standard| standard.id == name)
+    COMMON.iter().any(|standard| standard.id == name)
 }
 
 /// `PropertiesChanged`, for whoever passes it on.

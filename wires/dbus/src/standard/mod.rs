@@ -25,7 +25,7 @@ mod tests;
 mod tree;
 mod wait;
 
-pub use contracts::{INTROSPECTABLE, NEWS, OBJECT_MANAGER, PEER, PROPERTIES};
+pub use contracts::{COMMON, INTROSPECTABLE, NEWS, OBJECT_MANAGER, PEER, PROPERTIES};
 pub use discover::discover;
 pub use list::list;
 pub use peer::machine_id;
