@@ -144,6 +144,14 @@ pub trait Wire: Send + Sync {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
     }
 
+    /// Looks whether an object may be called at one of the endpoints of its profile, before anything is sent there.
+    ///
+    /// # Errors
+    /// The profile demands what a connection there does not give ([`Kind::Refused`]).
+    fn check_way(&self, _profile: &Profile, _endpoint: &Endpoint) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Interfaces that may be tried on every object, whether it tells that it has them or not: the wire's specification expects them of
     /// everybody who serves.
     fn common(&self) -> &'static [Hold<Interface>] {

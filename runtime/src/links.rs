@@ -6,7 +6,7 @@ use crate::failures::{nobody_at, stopped};
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Profile, Wire};
+use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind, Profile, Wire};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -30,6 +30,7 @@ impl Shared {
         apart: Option<&Apart>,
     ) -> Result<(Arc<Connection>, Turn), Failure> {
         let wire = self.wire_named(profile.wire).ok_or_else(|| nobody_at(endpoint))?;
+        wire.check_way(profile, endpoint).map_err(|failure| failure.with_completed(Completed::No))?;
         let mut place = PoolKey {
             wire: profile.wire,
             endpoint: endpoint.clone(),

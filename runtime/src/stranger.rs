@@ -85,7 +85,9 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
             && connect(endpoint, PATIENCE).is_ok()
     };
     let wire = wires.iter().copied().find(|wire| wire.name() == own);
-    let endpoint = profile.endpoints.iter().find(reached)?;
+    // Nobody is looked for where the object must not be called.
+    let allowed = |endpoint: &&Endpoint| wire.is_none_or(|wire| wire.check_way(profile, endpoint).is_ok());
+    let endpoint = profile.endpoints.iter().filter(allowed).find(reached)?;
     let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
     let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
     let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);

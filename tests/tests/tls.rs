@@ -135,6 +135,51 @@ fn we_call_ourselves_over_tls() {
     check_pantry(&server);
 }
 
+/// The reference of a server that has a port without TLS, too, and demands TLS: it is never called in the clear, even where that port
+/// alone answers.
+#[test]
+fn a_server_that_demands_tls_is_not_called_in_the_clear() {
+    let Some(papers) = Papers::get("a_server_that_demands_tls_is_not_called_in_the_clear") else { return };
+    let server = Node::new();
+    server.listen("iiop://127.0.0.1:0").expect("it listens");
+    server.listen(&ours(papers, "")).expect("it listens");
+    let exported = server.export::<dyn Benchmarking>("bench", Arc::new(Bench));
+    let both = exported.reference();
+    // The component of SSLIOP: its byte order, what is supported, what is required, the port. Ours says by the lowest bit of the
+    // first that calls in the clear are taken.
+    let changed = |change: fn(&mut [u8])| {
+        let mut reference = both.clone();
+        let components = &mut reference.profiles[0].components;
+        let (_, data) = components.iter_mut().find(|(tag, _)| *tag == 20).expect("SSLIOP's component");
+        let mut octets = data.to_vec();
+        assert_eq!((octets.len(), octets[0]), (8, u8::from(cfg!(target_endian = "little"))));
+        change(&mut octets);
+        *data = octets.into();
+        server.print(&reference)
+    };
+    let call = |reference: &str| {
+        let object = Node::new().connect::<dyn Benchmarking>(reference).expect("it parses");
+        object.in_out_int_call(41)
+    };
+    fn demand(octets: &mut [u8]) {
+        let supports = u16::from_ne_bytes([octets[2], octets[3]]);
+        octets[2..4].copy_from_slice(&(supports & !1).to_ne_bytes());
+    }
+    assert_eq!(call(&server.print(both)).expect("in the clear"), 42);
+    let demanding = changed(demand);
+    let ca = papers.path("ca.pem");
+    assert_eq!(call(&format!("{demanding}?ca={}", ca.display())).expect("over TLS"), 42);
+    // Nobody has said whom to trust.
+    let failure = call(&demanding).expect_err("not in the clear");
+    assert_eq!(failure.kind(), Kind::Refused, "{failure}");
+    // Nobody is at the port with TLS: that without is no way out.
+    let gone = changed(|octets| {
+        demand(octets);
+        octets[6..8].copy_from_slice(&1_u16.to_ne_bytes());
+    });
+    call(&gone).expect_err("not in the clear");
+}
+
 /// The repository's references name no files of the caller's: what the address says of TLS holds for them, too.
 #[test]
 fn an_object_tells_its_contract_over_tls() {

@@ -217,7 +217,8 @@ fn check_place(endpoint: &Endpoint) -> Result<(), Failure> {
 fn one_profile(version: (u8, u8), endpoints: Vec<Endpoint>, key: Bytes) -> Reference {
     let mut components = components::beside_primary(&endpoints);
     if let Some((_, port, asks_clients)) = endpoints.iter().find_map(ssl::place) {
-        components.push(ssl::component(port, asks_clients));
+        let beside_plain = endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Tcp { .. }));
+        components.push(ssl::component(port, asks_clients, beside_plain));
     }
     let profile = Profile { wire: "giop", version, endpoints, key, components, ..Profile::default() };
     Reference { profiles: vec![profile], ..Reference::default() }
@@ -267,12 +268,28 @@ pub(crate) fn print(reference: &Reference) -> String {
     format!("IOR:{}", everywire_model::hex::text(&raw))
 }
 
-/// The friendly address of the first endpoint; the `IOR:` where none has one.
+/// Refuses to call an object in the clear over TCP whose reference says that its server takes calls over TLS alone: that server would
+/// refuse the call too late, after all of it has been read by whoever can. Sockets of this host have no need of TLS.
+pub(crate) fn check_way(profile: &Profile, endpoint: &Endpoint) -> Result<(), Failure> {
+    if !matches!(endpoint, Endpoint::Tcp { .. }) || !components::demands_tls(profile) {
+        return Ok(());
+    }
+    let what = format!("the reference demands calls over TLS, and {endpoint} is without it");
+    Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint(
+        "put `?ca=FILE` behind the reference, with the certificate of the authority; write corbaloc::1.2@HOST:PORT/KEY to call in the clear all the same",
+    ))
+}
+
+/// The friendly address of the first endpoint at which the object may be called; the `IOR:` where none has one.
 pub(crate) fn print_friendly(reference: &Reference) -> String {
     let profile = reference.profiles.iter().find(|profile| profile.wire == "giop");
-    match profile.and_then(|profile| Some((profile, profile.endpoints.first()?))) {
+    let endpoint = |profile: &'_ Profile| {
+        let may_be_called = profile.endpoints.iter().find(|endpoint| check_way(profile, endpoint).is_ok());
+        may_be_called.or_else(|| profile.endpoints.first()).cloned()
+    };
+    match profile.and_then(|profile| Some((profile, endpoint(profile)?))) {
         Some((profile, endpoint)) => {
-            let (scheme, endpoint, key) = ("iiop".to_owned(), endpoint.clone(), profile.key.clone());
+            let (scheme, endpoint, key) = ("iiop".to_owned(), endpoint, profile.key.clone());
             let text = Address { scheme, endpoint, key }.to_string();
             match text.strip_prefix(SECURED.1) {
                 Some(rest) => format!("{}{rest}", SECURED.0),

@@ -35,6 +35,8 @@ pub const TAG_RMI_CUSTOM_MAX_STREAM_FORMAT: u32 = 38;
 /// Ours, as the value of [`TAG_ORB_TYPE`].
 pub const ORB_TYPE: u32 = 0x4557_0000;
 
+/// omniORB, as the value of [`TAG_ORB_TYPE`].
+const OMNIORB: u32 = 0x4154_5400;
 /// TAO, as the value of [`TAG_ORB_TYPE`].
 const TAO: u32 = 0x5441_4f00;
 
@@ -185,9 +187,7 @@ pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
     let mut offer = Offer::read(find(profile, TAG_CODE_SETS)?).ok()?;
     // TAO says that it converts UTF-8 into its own ISO 8859-1, and spoils each letter beyond ASCII. By the specification the server's
     // own set is chosen, so nothing is lost that TAO could read.
-    let is_tao = find(profile, TAG_ORB_TYPE).is_some_and(|data| {
-        Get::encapsulation(data).and_then(|mut get| get.u32()).is_ok_and(|number| number == TAO)
-    });
+    let is_tao = find(profile, TAG_ORB_TYPE).is_some_and(|data| number(data) == Some(TAO));
     if is_tao && offer.narrow.first() == Some(&ISO_8859_1) {
         offer.narrow.truncate(1);
     }
@@ -200,10 +200,26 @@ pub(crate) fn has_mark_of_sun(profile: &Profile) -> bool {
     find(profile, TAG_RMI_CUSTOM_MAX_STREAM_FORMAT).is_some()
 }
 
+/// Whether a profile, or what stands beside it, says that its object is called over TLS alone. omniORB writes the same of each port
+/// with TLS, whatever other ports were opened on purpose, so it is not taken at its word.
+pub(crate) fn demands_tls(profile: &Profile) -> bool {
+    let is_of_omniorb = || find(profile, TAG_ORB_TYPE).and_then(|data| number(data)) == Some(OMNIORB);
+    ssl::demands(profile.components.iter().chain(shared(profile))) && !is_of_omniorb()
+}
+
+/// The number that a component has for its only content.
+fn number(data: &[u8]) -> Option<u32> {
+    Get::encapsulation(data).and_then(|mut get| get.u32()).ok()
+}
+
+/// Components beside a profile.
+fn shared(profile: &Profile) -> &[(u32, Bytes)] {
+    profile.lease.get::<Shared>().map(|held| held.components.as_slice()).unwrap_or_default()
+}
+
 /// The first component with this tag: of the profile's own, then of those that stand beside it in the reference.
 fn find(profile: &Profile, wanted: u32) -> Option<&Bytes> {
-    let shared = profile.lease.get::<Shared>().map(|held| held.components.as_slice()).unwrap_or_default();
-    profile.components.iter().chain(shared).find(|(tag, _)| *tag == wanted).map(|(_, data)| data)
+    profile.components.iter().chain(shared(profile)).find(|(tag, _)| *tag == wanted).map(|(_, data)| data)
 }
 
 /// Has a profile use what stands in a TAG_MULTIPLE_COMPONENTS profile of its reference: its endpoints
@@ -270,11 +286,10 @@ pub(crate) fn read(data: &[u8]) -> Result<Vec<(u32, Bytes)>, Bad> {
 
 /// What a component says, in words.
 pub(crate) fn words(tag: u32, data: &[u8]) -> Option<String> {
-    let number = || Get::encapsulation(data).and_then(|mut get| get.u32()).ok();
     Some(match tag {
-        TAG_ORB_TYPE => match number()? {
+        TAG_ORB_TYPE => match number(data)? {
             ORB_TYPE => "ORB type: Everywire".to_owned(),
-            0x4154_5400 => "ORB type: omniORB".to_owned(),
+            OMNIORB => "ORB type: omniORB".to_owned(),
             0x4a41_4300 => "ORB type: JacORB".to_owned(),
             TAO => "ORB type: TAO".to_owned(),
             other => format!("ORB type: {other:#010x}"),

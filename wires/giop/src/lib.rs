@@ -56,8 +56,8 @@ pub use values::{CDR, Cdr};
 use bytes::Bytes;
 use everywire_model::wire::{Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Reference, Resolver,
-    Session, Wire, WireState,
+    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Profile, Reference,
+    Resolver, Session, Wire, WireState,
 };
 use session::{GiopSession, Role};
 use std::sync::Arc;
@@ -140,6 +140,10 @@ impl Wire for Giop {
 
     fn print(&self, reference: &Reference) -> String {
         address::print(reference)
+    }
+
+    fn check_way(&self, profile: &Profile, endpoint: &Endpoint) -> Result<(), Failure> {
+        address::check_way(profile, endpoint)
     }
 
     fn print_friendly(&self, reference: &Reference) -> String {

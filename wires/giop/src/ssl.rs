@@ -17,7 +17,7 @@ pub const TAG_TLS_SEC_TRANS: u32 = 36;
 /// The bits of `Security::AssociationOptions`, which say what can be offered or wanted, and their names for
 /// listings.
 const OPTIONS: [(u16, &str); 10] = [
-    (1, "no protection"),
+    (NO_PROTECTION, "no protection"),
     (INTEGRITY, "integrity"),
     (CONFIDENTIALITY, "confidentiality"),
     (8, "detect replay"),
@@ -28,11 +28,15 @@ const OPTIONS: [(u16, &str); 10] = [
     (0x100, "simple delegation"),
     (0x200, "composite delegation"),
 ];
+/// The server also takes calls in the clear.
+const NO_PROTECTION: u16 = 1;
 /// TLS always gives the two, so they are supported and required.
 const INTEGRITY: u16 = 2;
 const CONFIDENTIALITY: u16 = 4;
 /// Replay and misordering are detected by TLS.
 const DETECTION: u16 = 8 | 0x10;
+/// What a connection without TLS cannot give.
+const OF_TRANSPORT: u16 = INTEGRITY | CONFIDENTIALITY | DETECTION | TRUST_IN_TARGET | TRUST_IN_CLIENT;
 /// The server shows a certificate.
 const TRUST_IN_TARGET: u16 = 0x20;
 /// The client shows one.
@@ -43,6 +47,8 @@ const TRUST_IN_CLIENT: u16 = 0x40;
 pub(crate) struct Offer {
     supports: u16,
     requires: u16,
+    /// Whether the server wants no calls without TLS.
+    demands: bool,
     /// Host and port; an empty host is that of the profile.
     places: Vec<(String, u16)>,
 }
@@ -54,14 +60,16 @@ impl Offer {
         let mut get = Get::encapsulation(data)?;
         if tag == TAG_SSL_SEC_TRANS {
             let (supports, requires) = (get.u16()?, get.u16()?);
-            return Ok(Some(Self { supports, requires, places: vec![(String::new(), get.u16()?)] }));
+            let demands = requires & OF_TRANSPORT != 0 && supports & NO_PROTECTION == 0;
+            return Ok(Some(Self { supports, requires, demands, places: vec![(String::new(), get.u16()?)] }));
         }
         if tag != TAG_CSI_SEC_MECH_LIST {
             return Ok(None);
         }
         // Stateful or not; then the mechanisms, the preferred first.
         get.u8()?;
-        if get.count()? == 0 {
+        let mechanisms = get.count()?;
+        if mechanisms == 0 {
             return Ok(None);
         }
         let requires = get.u16()?;
@@ -70,19 +78,30 @@ impl Offer {
         }
         let mut transport = Get::encapsulation(get.octets()?)?;
         let supports = transport.u16()?;
-        let requires = requires | transport.u16()?;
+        let wanted = transport.u16()?;
+        // Trust in the client may be what a layer above TLS gives. Of several mechanisms another one may be content with less.
+        let protection = wanted & OF_TRANSPORT | requires & (INTEGRITY | CONFIDENTIALITY);
+        let demands = mechanisms == 1 && protection != 0 && supports & NO_PROTECTION == 0;
         let mut places = Vec::new();
         for _ in 0..transport.parts()? {
             places.push((transport.text()?, transport.u16()?));
         }
-        Ok(Some(Self { supports, requires, places }))
+        Ok(Some(Self { supports, requires: requires | wanted, demands, places }))
     }
 }
 
-/// The component of SSLIOP for a port with TLS. `asks_clients`: clients have to show a certificate there.
-pub(crate) fn component(port: u16, asks_clients: bool) -> (u32, Bytes) {
+/// Whether these components say that their server is called over TLS alone.
+pub(crate) fn demands<'c>(components: impl IntoIterator<Item = &'c (u32, Bytes)>) -> bool {
+    components
+        .into_iter()
+        .any(|(tag, data)| matches!(Offer::read(*tag, data), Ok(Some(Offer { demands: true, .. }))))
+}
+
+/// The component of SSLIOP for a port with TLS. `asks_clients`: clients have to show a certificate there. `beside_plain`: the same
+/// objects are there without TLS, too.
+pub(crate) fn component(port: u16, asks_clients: bool, beside_plain: bool) -> (u32, Bytes) {
     let requires = INTEGRITY | CONFIDENTIALITY | if asks_clients { TRUST_IN_CLIENT } else { 0 };
-    let supports = requires | DETECTION | TRUST_IN_TARGET;
+    let supports = requires | DETECTION | TRUST_IN_TARGET | if beside_plain { NO_PROTECTION } else { 0 };
     let data = encapsulation(|put| {
         put.u16(supports);
         put.u16(requires);
@@ -145,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_component_reads_as_written() {
-        let (tag, data) = component(4711, true);
+        let (tag, data) = component(4711, true, false);
         // supports 0x7e, requires 0x46, the port; the encapsulation begins with its byte order.
         let words = words(tag, &data).unwrap();
         assert!(
@@ -155,8 +174,8 @@ mod tests {
         assert!(words.ends_with("requires integrity, confidentiality, trust in client"), "{words}");
         let found: Vec<_> = endpoints("host", &[(tag, data)]).map(|endpoint| endpoint.to_string()).collect();
         assert_eq!(found, ["tls:tcp:host:4711"]);
-        assert!(endpoints("", &[component(1, false)]).next().is_none(), "no host is known");
-        assert!(endpoints("host", &[component(0, false)]).next().is_none(), "port 0 is none");
+        assert!(endpoints("", &[component(1, false, false)]).next().is_none(), "no host is known");
+        assert!(endpoints("host", &[component(0, false, false)]).next().is_none(), "port 0 is none");
     }
 
     #[test]
@@ -184,6 +203,38 @@ mod tests {
             "security mechanisms (CSIv2): TLS, there:684; supports integrity, confidentiality, trust in target, trust in \
              client; requires integrity, confidentiality, trust in client"
         );
+    }
+
+    #[test]
+    fn who_demands_tls_is_known_by_what_it_requires_and_does_not_support() {
+        let ssl = |supports: u16, requires: u16| {
+            let data =
+                encapsulation(|put| [supports, requires, 684].into_iter().for_each(|number| put.u16(number)));
+            demands(&[(TAG_SSL_SEC_TRANS, Bytes::from(data))])
+        };
+        assert!(ssl(0x66, 0x06) && ssl(0x66, 0x20) && ssl(0x66, 0x40));
+        // It says that it takes calls in the clear; or requires nothing, or what is no matter of a connection (delegation).
+        assert!(!ssl(0x67, 0x06) && !ssl(0x66, 0) && !ssl(0xe6, 0x80));
+        assert!(demands(&[component(1, false, false)]) && !demands(&[component(1, false, true)]));
+        let mechanisms = |count: u32, requires: u16, wanted: u16| {
+            let transport = encapsulation(|put| {
+                put.u16(0x66);
+                put.u16(wanted);
+                put.u32(0);
+            });
+            let data = encapsulation(|put| {
+                put.u8(0);
+                put.u32(count);
+                put.u16(requires);
+                put.u32(TAG_TLS_SEC_TRANS);
+                put.octets(&transport);
+            });
+            demands(&[(TAG_CSI_SEC_MECH_LIST, Bytes::from(data))])
+        };
+        assert!(mechanisms(1, 0x02, 0) && mechanisms(1, 0, 0x06));
+        // Names and passwords are what is wanted here.
+        assert!(!mechanisms(1, 0x40, 0) && !mechanisms(2, 0x02, 0x06));
+        assert!(!demands(&[(0, Bytes::new()), (TAG_SSL_SEC_TRANS, Bytes::from_static(b"\0"))]));
     }
 
     #[test]

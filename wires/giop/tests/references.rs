@@ -482,3 +482,38 @@ fn an_ior_of_mico_without_tcp_leads_to_its_unix_socket() {
         let _ = GIOP.parse(&ior(&[(20002, &Raw(profile.0[..cut].to_vec()))])).unwrap();
     }
 }
+
+#[test]
+fn who_demands_tls_is_not_called_in_the_clear() {
+    // What is supported and required, and the port with TLS; the ORB's type before it.
+    let of = |orb: usize, supports: u16, requires: u16| {
+        let (mut kind, mut ssl, mut profile) = (Raw(vec![0]), Raw(vec![0]), Raw(vec![0, 1, 2]));
+        kind.u32(orb);
+        ssl.u16(supports).u16(requires).u16(684);
+        profile.text("there").u16(683).octets(b"key").u32(2).u32(0).octets(&kind.0).u32(20).octets(&ssl.0);
+        GIOP.parse(&ior(&[(0, &profile)])).unwrap()
+    };
+    let plain = tcp("there", 683);
+    let demanding = of(0x4a41_4300, 0x7e, 0x06);
+    let profile = &demanding.profiles[0];
+    let refused = GIOP.check_way(profile, &plain).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Refused, "{refused}");
+    assert!(refused.hint().is_some_and(|hint| hint.contains("?ca=FILE")), "{refused}");
+    GIOP.check_way(profile, &Endpoint::layered(TLS, LayerOptions::default(), plain.clone())).unwrap();
+    GIOP.check_way(profile, &Endpoint::Unix { path: "/run/x".into() }).unwrap();
+    // Where it can be pasted, it leads to the port with TLS; passed on, it has both ports as before.
+    assert_eq!(GIOP.print_friendly(&demanding), "iiops://there:684/key");
+    assert_eq!(GIOP.parse(&GIOP.print(&demanding)).unwrap(), demanding);
+    assert_eq!(demanding.profiles[0].endpoints[0], plain);
+    // It takes both, it wants nothing, or it is omniORB, which writes the same of all its ports.
+    for reference in [of(0x4a41_4300, 0x7f, 0x06), of(0x4a41_4300, 0x7e, 0), of(0x4154_5400, 0x66, 0x66)] {
+        GIOP.check_way(&reference.profiles[0], &plain).unwrap();
+        assert_eq!(GIOP.print_friendly(&reference), "iiop://there:683/key");
+    }
+    // Ours with both take calls on both.
+    let tls = Endpoint::layered(TLS, LayerOptions::default(), tcp("there", 684));
+    let places = [plain.clone(), tls.clone()].map(|endpoint| Place::socket("giop", endpoint));
+    GIOP.check_way(&GIOP.publish("IDL:x:1.0", &places, b"k").profiles[0], &plain).unwrap();
+    let alone = GIOP.publish("IDL:x:1.0", &places[1..], b"k");
+    GIOP.check_way(&alone.profiles[0], &plain).unwrap_err();
+}
