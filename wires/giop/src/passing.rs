@@ -17,7 +17,7 @@ use crate::cdr::{Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
 use crate::requests::{WithContext, has_context, put_header, shift};
-use crate::session::{GiopSession, Serving};
+use crate::session::{GiopSession, Serving, SetsTold};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
 use everywire_model::headers::Content;
@@ -40,6 +40,7 @@ impl GiopSession {
         let passed = carries.body.map(|body| as_cdr(body).map(|dialect| (body, dialect))).transpose()?;
         let version = call.profile.version.1.min(2);
         let minor = passed.map_or(version, |(_, dialect)| dialect.minor);
+        let again = self.sets_told == SetsTold::Again;
         let (dialect, told) = match (passed, self.dialect) {
             (Some((_, dialect)), None) => (dialect, self.adopt(call.profile, dialect)?),
             (Some((body, dialect)), Some(agreed)) => {
@@ -50,9 +51,9 @@ impl GiopSession {
                         "text in other character sets than this connection has agreed on",
                     ));
                 }
-                (Dialect { minor, ..agreed }, None)
+                (Dialect { minor, ..agreed }, again.then_some(agreed))
             }
-            (None, Some(dialect)) => (Dialect { minor, ..dialect }, None),
+            (None, Some(dialect)) => (Dialect { minor, ..dialect }, again.then_some(dialect)),
             (None, None) if minor == 0 => (Dialect::default(), None),
             (None, None) => {
                 let dialect = components::code_sets(call.profile)
@@ -78,7 +79,7 @@ impl GiopSession {
         self.take_id(minor);
         // Sets that the peer was not told of hold for this body alone.
         if told.is_some() {
-            self.dialect = told;
+            (self.dialect, self.sets_told) = (told, SetsTold::Once);
         }
         if is_asked {
             self.waiting.push_back(id);

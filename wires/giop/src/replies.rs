@@ -16,7 +16,7 @@ use crate::contracts::exception_id;
 use crate::exceptions::{self, Explained, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
-use crate::session::{Asks, GiopSession, Serving};
+use crate::session::{Asks, GiopSession, Serving, SetsTold};
 use crate::values::Cdr;
 use crate::violations::Wrong;
 use crate::{contexts, ior};
@@ -176,6 +176,13 @@ impl GiopSession {
         }
         if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());
+        }
+        match status {
+            NO_EXCEPTION | USER_EXCEPTION => self.sets_told = SetsTold::Heard,
+            LOCATION_FORWARD | LOCATION_FORWARD_PERM if self.sets_told == SetsTold::Once => {
+                self.sets_told = SetsTold::Again;
+            }
+            _ => {}
         }
         // As it came, for whoever passes it on.
         let passed = if self.passed.is_empty() || !self.was_passed(id) {

@@ -16,12 +16,13 @@
 //! other's.
 //!
 //! The version of a request is that of the reference, at most 1.2; an answer has the version of its request.
-//! The first request of a connection tells the character sets, which hold from then on.
+//! The first request of a connection tells the character sets, which hold from then on; if it is sent elsewhere, the next one tells them
+//! again.
 
 use crate::cdr::{Bad, Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
-use crate::session::{Asks, GiopSession, Role, Serving, expects};
+use crate::session::{Asks, GiopSession, Role, Serving, SetsTold, expects};
 use crate::sink::CdrSink;
 use crate::trials::Addressing;
 use crate::values::Cdr;
@@ -78,7 +79,7 @@ impl GiopSession {
         // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
         let (dialect, says) = match self.dialect {
             _ if minor == 0 => (Dialect::default(), false),
-            Some(dialect) => (Dialect { minor, ..dialect }, false),
+            Some(dialect) => (Dialect { minor, ..dialect }, self.sets_told == SetsTold::Again),
             None => (choose(call.profile, minor), true),
         };
         let id = self.next_id;
@@ -89,7 +90,7 @@ impl GiopSession {
         })?;
         self.take_id(minor);
         if says {
-            self.dialect = Some(dialect);
+            (self.dialect, self.sets_told) = (Some(dialect), SetsTold::Once);
         }
         if is_asked {
             self.waiting.push_back(id);

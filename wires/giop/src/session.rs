@@ -69,6 +69,8 @@ pub(crate) struct GiopSession {
     /// The character sets of this connection's requests and of their answers, once they were agreed on: the
     /// client's choice.
     pub(crate) dialect: Option<Dialect>,
+    /// Whether whoever has them has been told of them: see [`SetsTold`].
+    pub(crate) sets_told: SetsTold,
     /// How the peer wants objects to be named.
     pub(crate) addressing: Addressing,
     /// Requests that may have to name their objects in another way.
@@ -89,6 +91,20 @@ pub(crate) struct GiopSession {
     pub(crate) missing: usize,
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: MessageClock,
+}
+
+/// How far the character sets of a connection have come that this side chose. A peer that answers its first request by sending it
+/// elsewhere may not have looked at them: Sun's ORBs do not, where they know an object by a short name, and then take the next request for
+/// one without sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum SetsTold {
+    /// Told at the most once, and no result has come.
+    #[default]
+    Once,
+    /// What told them was sent elsewhere: the next request tells them again.
+    Again,
+    /// A servant has answered.
+    Heard,
 }
 
 /// Which side opened the connection.

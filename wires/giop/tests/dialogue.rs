@@ -4,9 +4,10 @@
 
 use crate::support;
 use crate::support::*;
-use everywire_giop::Giop;
+use everywire_giop::{GIOP, Giop};
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Field, Struct};
+use everywire_model::visit::WithHeaders;
 use everywire_model::*;
 use std::time::Instant;
 
@@ -169,6 +170,41 @@ fn a_forward_carries_the_new_place() {
             assert_eq!((of, reference), (id, target))
         }
         other => panic!("{other:?}"),
+    }
+}
+
+/// Who sends a request elsewhere may not have looked at its character sets, so they are told until a servant has answered.
+#[test]
+fn character_sets_are_told_again_behind_a_forward() {
+    let mut pair = Pair::new(Limits::default());
+    let profile = profile(&[0xfe; 14]);
+    let target = Reference { profiles: vec![profile.clone()], ..Reference::default() };
+    let call = Call {
+        profile: &profile,
+        method: Method::Typed { interface: None, operation: &int() },
+        arguments: &put_int(7),
+        expects: Expects::Reply,
+    };
+    let (number, mut headers) = (put_int(7), Headers::default());
+    headers.put(Header::text("0x45570001", "edge"));
+    let with_headers = WithHeaders { values: &number, headers: &headers };
+    let passed = Call { arguments: &with_headers, ..call };
+    for (call, tells, moves) in [
+        (call, true, true),
+        (call, true, true),
+        (passed, true, true),
+        (call, true, false),
+        (call, false, true),
+        (passed, false, false),
+        (call, false, false),
+    ] {
+        pair.client.start(Instant::now(), &call).unwrap();
+        let sent = format!("{:?}", GIOP.explain(&pair.client.transmit().to_vec()));
+        assert_eq!(sent.contains("code sets"), tells, "{sent}");
+        let Some(Event::Call(incoming)) = pair.forth().unwrap().pop() else { panic!() };
+        let (done, moved) = (put_int(8), Answer::Moved(&target));
+        pair.server.answer(incoming.id, if moves { moved } else { Answer::Done(&done) }).unwrap();
+        assert_eq!(pair.back().unwrap().len(), 1);
     }
 }
 
