@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::common::{arguments, body_in, decode, encode, results};
+use crate::common::{arguments, binary, body_in, decode, encode, results};
 use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_idl::wsdl::names::{self, QName};
 use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
@@ -221,5 +221,41 @@ fn a_list_that_is_nil_has_one_item_that_is() {
             let value = decode(Form::Text, body.as_bytes(), &Words::default(), &fields);
             assert_eq!(value, record(vec![("v", Value::List(wanted.clone())), ("n", Value::Integer(5))]));
         }
+    }
+}
+
+/// Null among objects (`List<Point>` of .NET) is none of zeros: the contract's items cannot be nothing, so the message is
+/// refused. Items that can be, and texts, are read.
+#[test]
+fn an_object_that_is_nil_in_a_list_is_refused() {
+    let point = structure("{urn:o}P", vec![("x", Shape::I32)]);
+    let map = |value: Shape| Shape::Map(Hold::new(everywire_model::shape::Map { key: Shape::I32, value }));
+    let pair = "<o><V xmlns:a='http://schemas.microsoft.com/2003/10/Serialization/Arrays'>\
+                <a:KeyValueOfintP><a:Key>1</a:Key><a:Value xmlns:i='http://www.w3.org/2001/XMLSchema-instance' i:nil='true'/>\
+                </a:KeyValueOfintP></V></o>";
+    let nil = "<P xmlns:i='http://www.w3.org/2001/XMLSchema-instance' i:nil='true'/>";
+    let items = format!("<o><V><P><x>1</x></P>{nil}</V></o>");
+    for form in FORMS {
+        let read = |member: Shape, content: &str| {
+            let fields = holding(member);
+            let document = format!("<Op xmlns='urn:o'>{content}</Op>");
+            let bytes = match form {
+                Form::Text => document.into_bytes(),
+                Form::Binary => binary(&document),
+            };
+            let body = body_in(form, bytes, &Words::default(), Budget::default());
+            body.read(|source| Value::decode(&fields, source))
+        };
+        for (member, content) in [(Shape::sequence(point.clone()), &*items), (map(point.clone()), pair)] {
+            let failure = read(member, content).unwrap_err();
+            assert!(failure.to_string().contains("is nil where a value is promised"), "{failure}");
+        }
+        let optional = Shape::sequence(Shape::Optional(Hold::new(point.clone())));
+        let read_optional = format!("{:?}", read(optional, &items).unwrap());
+        assert!(read_optional.contains("Nothing"), "{read_optional}");
+        assert_eq!(
+            read(Shape::sequence(text()), &items.replace("<x>1</x>", "1")).unwrap(),
+            held(list(&["1", ""]))
+        );
     }
 }

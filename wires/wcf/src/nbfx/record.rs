@@ -37,7 +37,7 @@ pub enum Prefix<'a> {
 
 impl<'a> Prefix<'a> {
     /// From text; none if that is empty.
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub fn of(text: &'a str) -> Self {
         match text.as_bytes() {
             [] => Self::None,
             [letter @ b'a'..=b'z'] => Self::Letter(letter - b'a'),

@@ -191,7 +191,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Opens a composite of elements. One that is missing or nil has none in it.
     fn open_element(&mut self, kind: Kind, len: usize) -> Visit<usize> {
-        let entered = self.enter_filled()?;
+        let entered = self.enter_object()?;
         let (open, depth) = (entered.is_some(), self.cursor.depth());
         let at = entered.map_or(0, |entered| entered.at);
         self.push(Frame { open, depth, at, ..Frame::new(kind, len) })?;
@@ -205,6 +205,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Some(entered) if entered.nil => self.cursor.finish().map(|()| None),
             entered => Ok(entered),
         }
+    }
+
+    /// The same of an object: a list or a map has it, so nothing is no object of zeros.
+    fn enter_object(&mut self) -> Visit<Option<Entered<'a>>> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        let is_held = matches!(frame.kind, Kind::Items | Kind::Flat(_) | Kind::Pairs(_));
+        let entered = self.enter_filled()?;
+        if is_held && entered.is_none() { self.wrong(Violation::Nil) } else { Ok(entered) }
     }
 
     /// Opens a list or a map; returns how many items it has, or pairs.

@@ -4,8 +4,9 @@
 use everywire_model::body::Beside;
 use everywire_model::{Body, Budget, Context, SendBuffer, Shape, Sink, Value, Visit};
 use everywire_wcf::dictionary::{Outgoing, Words, split};
-use everywire_wcf::nbfx::{Reader, Record, Word, Writer, integer};
-use everywire_wcf::values::{BINARY, Form, Layout, QName, Reading, TEXT, XML, write_body};
+use everywire_wcf::nbfx::{Prefix, Reader, Record, Text, Word, Writer, integer};
+use everywire_wcf::text;
+use everywire_wcf::values::{BINARY, Form, Layout, QName, ReaderQuotas, Reading, TEXT, XML, write_body};
 use everywire_wcf::violations::Violation;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -93,6 +94,32 @@ pub(crate) fn written(records: &[Record<'_>]) -> Vec<u8> {
     let mut writer = Writer::new();
     for record in records {
         writer.put(record);
+    }
+    writer.into_bytes()
+}
+
+/// A document in text, as binary XML with all words in place.
+pub(crate) fn binary(xml: &str) -> Vec<u8> {
+    let (mut reader, mut writer) =
+        (text::Reader::new(xml.as_bytes(), &ReaderQuotas::default()), Writer::new());
+    while let Some(event) = reader.next().unwrap() {
+        match event {
+            text::Event::Start(tag) => {
+                writer.put(&Record::Element(Prefix::of(tag.prefix), Word::Inline(tag.local)));
+                for attribute in tag.attributes().map(Visit::unwrap) {
+                    let value = &*attribute.value;
+                    writer.put(&match (attribute.prefix, attribute.local) {
+                        ("", "xmlns") => Record::Xmlns(None, Word::Inline(value)),
+                        ("xmlns", declared) => Record::Xmlns(Some(declared), Word::Inline(value)),
+                        (of, local) => {
+                            Record::Attribute(Prefix::of(of), Word::Inline(local), Text::Chars(value))
+                        }
+                    });
+                }
+            }
+            text::Event::End => writer.put(&Record::End),
+            text::Event::Text(text) => writer.put(&Record::Text(Text::Chars(&text), false)),
+        }
     }
     writer.into_bytes()
 }

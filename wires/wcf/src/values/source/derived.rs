@@ -13,7 +13,7 @@ use std::borrow::Cow;
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens a value of one of several types.
     pub(super) fn open_derived(&mut self, union: &Hold<Union>) -> Visit<usize> {
-        let entered = self.enter_filled()?;
+        let entered = self.enter_object()?;
         self.push(Frame { entered, ..Frame::new(Kind::Derived(union.clone()), 2) })?;
         Ok(0)
     }
