@@ -8,7 +8,7 @@
 //! Values without a shape of their own (dates, decimals, durations, numbers without bounds) are aliases of
 //! text, whose identity is the name of the type: the text travels as it is written.
 
-use super::names::{ARRAYS, DATA, QName, SCHEMA, SERIALIZATION, scoped, type_name};
+use super::names::{ARRAYS, DATA, MARKUP, QName, SCHEMA, SERIALIZATION, scoped, type_name};
 use everywire_model::shape::{Alias, Map, Name, Text};
 use everywire_model::{Hold, Shape};
 
@@ -133,6 +133,20 @@ fn carried(name: &QName, target: Shape) -> Shape {
     alias(name, &name.to_string(), target)
 }
 
+/// What stands in an element that may hold any others: their XML, as text.
+pub(super) fn markup() -> Typed {
+    Typed::plain(carried(&QName::new(SCHEMA, "anyXML"), Shape::Text(Text::NARROW)), false)
+}
+
+/// Whether a value of this shape is XML that has no type of its own in a schema.
+pub(super) fn is_markup(shape: &Shape) -> bool {
+    match shape {
+        Shape::Optional(held) => is_markup(held),
+        Shape::Alias(alias) => alias.id == MARKUP,
+        _ => false,
+    }
+}
+
 /// An alias around a shape; its name follows from the name in the schema.
 pub(super) fn alias(name: &QName, id: &str, target: Shape) -> Shape {
     Shape::Alias(Hold::new(Alias { name: scoped(name), id: Name::from(id.to_owned()), target }))
@@ -142,6 +156,8 @@ pub(super) fn alias(name: &QName, id: &str, target: Shape) -> Shape {
 /// missing is no mistake.
 pub(super) fn is_emptiable(shape: &Shape) -> bool {
     match shape {
+        // No element at all is another thing than an element without anything in it, which .NET refuses to read.
+        Shape::Alias(alias) if alias.id == MARKUP => false,
         Shape::Alias(alias) => !is_value(shape) && is_emptiable(&alias.target),
         Shape::Text(_)
         | Shape::Sequence(_)

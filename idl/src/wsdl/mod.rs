@@ -11,6 +11,7 @@
 //! as unions of the type and all that extend it. Dates, decimals, identifiers and the like are aliases of text. Members that are
 //! no elements of their own, as XmlSerializer has them, have [`marks`].
 
+mod anything;
 mod attributes;
 mod bindings;
 mod builtin;

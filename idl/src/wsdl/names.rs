@@ -26,6 +26,10 @@ pub const ARRAYS: &str = "http://schemas.microsoft.com/2003/10/Serialization/Arr
 /// What the namespace of data contracts begins with; the namespace of the program's types follows.
 pub const DATA: &str = "http://schemas.datacontract.org/2004/07/";
 
+/// The identity of the alias around a text that is XML: elements stand in its place, and not characters. XML Schema has no
+/// name for that; no type of a schema is called so.
+pub const MARKUP: &str = "{http://www.w3.org/2001/XMLSchema}anyXML";
+
 /// The note with what bindings say in `soapAction`, where that is not the action; empty where they say nothing.
 pub const SOAP_ACTION: &str = "wcf:soapAction";
 /// The note with what the binding of one port says there, where it is not what the first one says; `SERVICE/PORT` stands behind it.

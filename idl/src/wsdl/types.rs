@@ -289,6 +289,9 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         if let Some((content, item)) = encoded_array(node) {
             return self.encoded_list(name, content, item);
         }
+        if let Some(typed) = self.anything(name, node) {
+            return Some(typed);
+        }
         // Reading the members may ask for this very type.
         let (fields, depth) = self.fields(name, node, 0)?;
         let value = annotation(node, "IsValueType").is_some_and(|text| text == "true");

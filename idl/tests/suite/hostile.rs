@@ -71,7 +71,7 @@ fn ports_and_remarks_are_not_multiplied() {
     let types: String = (0..64)
         .map(|n| {
             let name = format!("{}{n}", "r".repeat(900));
-            format!("<s:complexType name='{name}'><s:sequence><s:any/></s:sequence></s:complexType>")
+            format!("<s:complexType name='{name}'><s:sequence><s:element name='a' type='s:int'/><s:any/></s:sequence></s:complexType>")
         })
         .collect();
     let interfaces: String = (0..3000).map(|n| format!("<w:portType name='I{n}'/>")).collect();

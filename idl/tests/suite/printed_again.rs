@@ -178,3 +178,28 @@ fn ports_of_several_services_keep_their_order() {
         .replace("xmlns:t=", "xmlns:p='http://schemas.xmlsoap.org/wsdl/soap/' xmlns:t=");
     stays(&text);
 }
+
+/// Anything is printed where it stands, since it has no name, and stays what it is.
+#[test]
+fn anything_stays_anything() {
+    let any = |more: &str| {
+        format!("<s:complexType><s:sequence><s:any minOccurs='0' {more}/></s:sequence></s:complexType>")
+    };
+    let inner = any("maxOccurs='unbounded'");
+    let head = format!(
+        "<s:complexType name='All'><s:complexContent mixed='true'><s:restriction base='s:anyType'><s:sequence>\
+         <s:any processContents='skip'/><s:any/></s:sequence><s:anyAttribute/></s:restriction></s:complexContent></s:complexType>\
+         <s:complexType name='ArrayOfX'><s:sequence><s:element name='X' minOccurs='0' maxOccurs='unbounded' nillable='true'>{inner}\
+         </s:element></s:sequence></s:complexType>\
+         <s:complexType name='Sack'><s:sequence><s:element name='doc' nillable='true' minOccurs='0'>{inner}</s:element>\
+         <s:element name='all' type='t:All'/><s:element name='list' type='t:ArrayOfX'/>\
+         <s:element name='flat' maxOccurs='9'>{inner}</s:element></s:sequence></s:complexType>\
+         <s:element name='weigh'><s:complexType><s:sequence><s:element name='sack' type='t:Sack'/>\
+         <s:element name='one' nillable='true'>{inner}</s:element></s:sequence></s:complexType></s:element>\
+         <s:element name='said'>{inner}</s:element>"
+    );
+    let printed =
+        stays(&service(&head, &[("weigh", "t:weigh", "t:weighResponse"), ("say", "t:said", "t:said")]));
+    assert_eq!(printed.matches("<xs:any ").count(), 6, "{printed}");
+    assert!(!printed.contains("anyXML") && printed.contains("<xs:complexType name=\"All\">"), "{printed}");
+}

@@ -129,15 +129,21 @@ fn types_without_a_name_do_not_take_those_of_others() {
     assert_eq!(fields(&contract, "mill::SackElement"), ["b: mill::Sack"]);
 }
 
-/// Data sets are left out with their schema; the operation can be called.
+/// A data set is its XML, with its schema; beside other members it is left out, and the operation can be called.
 #[test]
-fn data_sets_are_left_out() {
+fn data_sets_are_xml() {
     let set = "<s:element name='set'><s:complexType><s:sequence><s:element ref='s:schema'/><s:any/></s:sequence></s:complexType>\
         </s:element><s:element ref='s:schema'/><s:element name='n' type='s:int'/>";
     let contract = read(&service("", set));
     let arguments = &first(&contract).operations[0].arguments;
     let names: Vec<&str> = arguments.fields().iter().map(|field| field.name.as_ref()).collect();
     assert_eq!(names, ["set", "n"]);
+    assert!(
+        matches!(&arguments.fields()[0].shape, Shape::Alias(alias) if alias.id == everywire_idl::wsdl::names::MARKUP)
+    );
+    let beside = "<s:complexType name='Sack'><s:sequence><s:element ref='s:schema'/><s:any/><s:element name='a' type='s:int'/>\
+        </s:sequence></s:complexType>";
+    let contract = read(&service(beside, "<s:element name='sack' type='t:Sack'/>"));
     let unread = first(&contract).notes.iter().filter(|(what, _)| what == "wcf:unread");
     assert!(unread.into_iter().any(|(_, value)| value.contains("a data set is left out")));
 }

@@ -25,6 +25,7 @@ mod http_queries;
 mod http_repeats;
 mod http_support;
 mod lists;
+mod markup;
 mod nbfx_vectors;
 mod objects;
 mod passing;

@@ -210,10 +210,8 @@ impl Schemas<'_> {
             return Err(format!("`{}` is no name of XML", field.name));
         }
         let name = QName::new(namespace, field.name.to_string());
-        let kind = self.refer_to(namespace, alone)?;
-        said.push(("type", &kind));
         let mut global = Paper::at(1);
-        global.empty("xs:element", &said);
+        self.typed_element(namespace, &mut said, alone, &mut global)?;
         self.add_element(&name, global.out)?;
         let name = self.refer(space, &name);
         here.push(("ref", &name));
@@ -264,7 +262,6 @@ impl Schemas<'_> {
         if !is_name(name) {
             return Err(format!("`{name}` is no name of XML"));
         }
-        let kind = self.refer_to(space, shape)?;
         let mut attributes = Vec::new();
         if presence != Presence::Required {
             attributes.push(("minOccurs", "0"));
@@ -274,9 +271,7 @@ impl Schemas<'_> {
         if presence == Presence::Nillable {
             attributes.push(("nillable", "true"));
         }
-        attributes.push(("type", &kind));
-        paper.empty("xs:element", &attributes);
-        Ok(())
+        self.typed_element(space, &mut attributes, shape, paper)
     }
 
     /// The attributes among fields.

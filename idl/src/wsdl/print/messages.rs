@@ -323,7 +323,6 @@ impl Messages<'_, '_> {
     /// An element that stands alone. Its type may be of another namespace.
     fn global(&mut self, element: &QName, field: &Field) -> Result<(), String> {
         let shape = marks::unmarked(&field.shape);
-        let kind = self.schemas.refer_to(&element.namespace, shape)?;
         let mut attributes = vec![("name", element.local.as_str())];
         if !is_name(&element.local) {
             return Err(format!("`{}` is no name of XML", element.local));
@@ -331,9 +330,8 @@ impl Messages<'_, '_> {
         if presence(shape) == Presence::Nillable {
             attributes.push(("nillable", "true"));
         }
-        attributes.push(("type", &kind));
         let mut paper = Paper::at(1);
-        paper.empty("xs:element", &attributes);
+        self.schemas.typed_element(&element.namespace, &mut attributes, shape, &mut paper)?;
         self.schemas.settle()?;
         self.schemas.add_element(element, paper.out)
     }

@@ -78,6 +78,8 @@ impl Schemas<'_> {
             Shape::Void => Err("a value that is nothing".to_owned()),
             Shape::Optional(target) => self.refer_to(space, target),
             Shape::Pointer(pointer) => self.refer_to(space, &pointer.target),
+            // Only an element can say it; whoever has none says what comes nearest.
+            _ if builtin::is_markup(shape) => Ok(self.refer(space, &QName::new(SCHEMA, "anyType"))),
             Shape::Alias(alias) => match QName::parse(&alias.id) {
                 Some(name) if builtin::find(&name).is_some() => Ok(self.refer(space, &name)),
                 Some(_) => self.named(space, shape),
@@ -199,7 +201,6 @@ impl Schemas<'_> {
         if !is_name(item) {
             return Err(format!("`{item}` is no name of XML"));
         }
-        let kind = self.refer_to(&name.namespace, element)?;
         paper.open("xs:complexType", &[("name", &name.local)]);
         paper.open("xs:sequence", &[]);
         let mut attributes = vec![("minOccurs", "0"), ("maxOccurs", "unbounded")];
@@ -208,10 +209,30 @@ impl Schemas<'_> {
         if !builtin::is_value(element) {
             attributes.push(("nillable", "true"));
         }
+        self.typed_element(&name.namespace, &mut attributes, element, paper)?;
+        paper.close();
+        paper.close();
+        Ok(())
+    }
+
+    /// An element of a type, or of one that stands in it where the type has no name.
+    pub(super) fn typed_element(
+        &mut self,
+        space: &str,
+        attributes: &mut Vec<(&str, &str)>,
+        shape: &Shape,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if builtin::is_markup(shape) {
+            paper.open("xs:element", attributes);
+            anything(&[], paper);
+            paper.close();
+            return Ok(());
+        }
+        let kind = self.refer_to(space, shape)?;
+        let mut attributes = attributes.clone();
         attributes.push(("type", &kind));
         paper.empty("xs:element", &attributes);
-        paper.close();
-        paper.close();
         Ok(())
     }
 
@@ -233,13 +254,11 @@ impl Schemas<'_> {
         paper.open("xs:complexType", &[]);
         paper.open("xs:sequence", &[]);
         for (part, shape) in [(&names.1, &map.key), (&names.2, &map.value)] {
-            let kind = self.refer_to(&name.namespace, shape)?;
             let mut attributes = vec![("name", part.as_str())];
             if !builtin::is_value(shape) {
                 attributes.push(("nillable", "true"));
             }
-            attributes.push(("type", &kind));
-            paper.empty("xs:element", &attributes);
+            self.typed_element(&name.namespace, &mut attributes, shape, paper)?;
         }
         for _ in 0..5 {
             paper.close();
@@ -265,6 +284,10 @@ impl Schemas<'_> {
                 let part = |at: usize, usual: &str| names.get(at).map_or(usual, |name| *name).to_owned();
                 let names = (part(0, &builtin::pair(map)), part(1, "Key"), part(2, "Value"));
                 self.dictionary(name, map, &names, paper)
+            }
+            (_, target) if builtin::is_markup(target) => {
+                anything(&[("name", &name.local)], paper);
+                Ok(())
             }
             (_, target) => {
                 let base = self.refer_to(&name.namespace, target)?;
@@ -317,6 +340,16 @@ impl Schemas<'_> {
         paper.close();
         Ok(())
     }
+}
+
+/// A type that may hold any elements.
+fn anything(named: &[(&str, &str)], paper: &mut Paper) {
+    paper.open("xs:complexType", named);
+    paper.open("xs:sequence", &[]);
+    let any = [("minOccurs", "0"), ("maxOccurs", "unbounded"), ("processContents", "lax")];
+    paper.empty("xs:any", &any);
+    paper.close();
+    paper.close();
 }
 
 /// How the element of a value is there: as data contracts have it. Classes may be nil, values may be missing,

@@ -1,5 +1,6 @@
 //! The contract of WS-MetadataExchange as far as WCF has it: WS-Transfer's Get, whose answer is metadata.
 
+use everywire_idl::wsdl::names::MARKUP;
 use everywire_model::contract::Notes;
 use everywire_model::shape::{Alias, Field, Name, Text};
 use everywire_model::{Direction, Hold, Interface, Operation, Parameter, Shape};
@@ -8,9 +9,6 @@ use std::sync::OnceLock;
 
 /// The namespace of metadata in messages.
 pub(super) const EXCHANGE: &str = "http://schemas.xmlsoap.org/ws/2004/09/mex";
-
-/// What an alias of text is called whose text is XML: it is written as elements, not as characters.
-pub(crate) const MARKUP: &str = "{http://www.w3.org/2001/XMLSchema}anyXML";
 
 /// `IMetadataExchange`.
 pub(super) fn interface() -> &'static Interface {

@@ -118,6 +118,13 @@ pub(super) trait Cursor<'a>: Sized {
         self.content(budget).map(Content::octets)
     }
 
+    /// Reads what is inside the open element, which starts at this offset, and its end: as XML that needs nothing around it.
+    fn markup(&mut self, at: usize, budget: &mut Budget) -> Visit<String>;
+
+    /// Whether something is inside the open element that only XML can say: an attribute that is none of the schema instance
+    /// or of references, or text beside elements.
+    fn is_marked(&self) -> Visit<bool>;
+
     /// The prefixed attribute of this name, the last one if there are more, of the open element, which starts at this offset.
     fn told(&mut self, at: usize, wanted: &str) -> Visit<Told>;
 
@@ -152,5 +159,43 @@ fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
     match name {
         Cow::Borrowed(name) => Cow::Borrowed(local(name)),
         Cow::Owned(name) => Cow::Owned(local(&name).to_owned()),
+    }
+}
+
+/// What a prefix of a piece of XML stands for in the element around it; no default namespace needs no declaration.
+fn inherited<'a>(
+    cursor: &mut impl Cursor<'a>,
+    prefix: &str,
+    at: usize,
+    budget: &mut Budget,
+) -> Visit<Option<String>> {
+    Ok(cursor.namespace(prefix, at, budget)?.filter(|namespace| !namespace.is_empty()))
+}
+
+/// Whether an attribute says something of a value itself, and not of how it is written.
+fn is_data(prefix: &str, local: &str) -> bool {
+    match (prefix, local) {
+        ("xmlns", _) | ("", "xmlns" | "id" | "href") => false,
+        ("", _) => true,
+        (_, "nil" | "type" | "Id" | "id" | "Ref" | "ref" | "Type" | "Assembly" | "Size") => false,
+        (_, "arrayType" | "itemType" | "arraySize" | "encodingStyle" | "root" | "position" | "offset") => {
+            false
+        }
+        (_, "schemaLocation" | "noNamespaceSchemaLocation") => false,
+        _ => true,
+    }
+}
+
+/// What stands in an open element, to find text beside elements.
+#[derive(Default)]
+struct Beside {
+    text: bool,
+    element: bool,
+}
+
+impl Beside {
+    /// Whether both do.
+    fn is_mixed(&self) -> bool {
+        self.text && self.element
     }
 }

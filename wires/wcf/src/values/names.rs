@@ -77,6 +77,19 @@ pub(super) fn notation(shape: &Shape) -> Option<Notation> {
     None
 }
 
+/// A text that stands for elements, of a type that they name or of none.
+pub(super) fn markup(told: Option<(&str, &str)>) -> Shape {
+    let plain = carried(SCHEMA, "anyXML");
+    let Some((namespace, local)) = told else { return plain };
+    let id = format!("{{{namespace}}}{local}").into();
+    Shape::Alias(Hold::new(Alias { name: local.to_owned().into(), id, target: plain }))
+}
+
+/// Whether a value tells no type, since it is XML of none.
+pub(super) fn is_untyped(shape: &Shape) -> bool {
+    matches!(shape, Shape::Alias(alias) if alias.id == names::MARKUP)
+}
+
 /// Namespace and name by which a value tells its own type (`i:type`).
 pub(super) fn told_type(shape: &Shape) -> Option<QName> {
     match shape {

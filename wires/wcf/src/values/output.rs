@@ -24,6 +24,7 @@ mod apart;
 
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
+use crate::markup;
 use crate::nbfx::{Item, Text, integer, records, xml};
 use crate::text::{base64, escape, quote};
 use apart::{Apart, put_name, put_text};
@@ -325,21 +326,24 @@ impl<'s> Output<'s> {
         records::put(record, false, self.out.flat());
     }
 
-    /// A piece of XML with namespace declarations of its own; where it is none, its characters.
-    /// Text of the contract that stands for elements (`xs:any`). In binary form it becomes records; its
-    /// declarations are its own.
-    pub(super) fn markup(&mut self, xml: &str) {
+    /// Text of the contract that stands for elements (`xs:any`), as [`markup::whole`] made it. In binary form it
+    /// becomes records; its declarations are its own.
+    ///
+    /// # Errors
+    /// It cannot be read again.
+    pub(super) fn markup(&mut self, xml: &str) -> Visit<()> {
+        if xml.is_empty() {
+            return Ok(());
+        }
         if self.form == Form::Text {
             self.close_tag();
-            return self.out.flat().extend_from_slice(xml.as_bytes());
+            self.out.flat().extend_from_slice(xml.as_bytes());
+            return Ok(());
         }
-        match crate::markup::binary(xml) {
-            Ok(records) => {
-                self.out.flat().extend_from_slice(&records);
-                self.foldable = 0;
-            }
-            Err(_) => self.chars(xml),
-        }
+        let records = markup::binary(xml, true)?;
+        self.out.flat().extend_from_slice(&records);
+        self.foldable = 0;
+        Ok(())
     }
 
     /// The qualified name of a namespace and a local part, which declares its prefix at the element that just started.

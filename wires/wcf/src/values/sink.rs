@@ -28,10 +28,12 @@ mod spaces;
 
 use super::graph::{Graph, NamespaceId, Node, NodeId};
 use super::layout::Layout;
-use super::names::{Notation, XSI, told_type};
+use super::names::{Notation, XSI, is_untyped, told_type};
 use super::output::Output;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
+use crate::limits::MAX_DEPTH;
+use crate::markup;
 use crate::nbfx::notation::{parse_date_time, parse_decimal};
 use crate::nbfx::{Item, Text as Value};
 use crate::text::check_chars;
@@ -162,19 +164,27 @@ impl<'s> ElementSink<'s> {
 
     /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
     /// it.
-    fn typed_text(&mut self, notation: Notation, value: &str) {
+    fn typed_text(&mut self, notation: Notation, value: &str) -> Visit<()> {
         let record = match notation {
             Notation::Decimal => parse_decimal(value).map(Value::Decimal),
             // Only the values of operations are records of dates; those inside of types are text.
             Notation::DateTime if self.frames.is_empty() => parse_date_time(value).map(Value::DateTime),
             Notation::DateTime => None,
-            Notation::QName => return self.qualified(value),
-            Notation::Markup => return self.output.markup(value),
+            Notation::QName => {
+                self.qualified(value);
+                return Ok(());
+            }
+            // Elements that are open count against the depth that readers take.
+            Notation::Markup => {
+                let depth = MAX_DEPTH.saturating_sub(self.frames.len() + 3);
+                return self.output.markup(&markup::whole(value, depth)?);
+            }
         };
         match record {
             Some(record) => self.output.typed(&record, value),
             None => self.output.chars(value),
         }
+        Ok(())
     }
 }
 
@@ -219,7 +229,7 @@ impl Sink for ElementSink<'_> {
                     "qualified names of a namespace in attributes, or in the text of an element that has them",
                 ));
             }
-            Some(notation) => self.typed_text(notation, value),
+            Some(notation) => self.typed_text(notation, value)?,
         }
         self.output.end();
         // Not before: a qualified name may need a prefix of its own, or the one that was declared.
@@ -339,6 +349,15 @@ impl Sink for ElementSink<'_> {
             self.frames.pop();
             self.nil()?;
             return self.push(Frame::new(Kind::Maybe, 0));
+        }
+        // XML of no type: who reads it finds elements, and asks for nothing else.
+        if is_untyped(shape) {
+            let (graph, node) = Graph::of(shape);
+            self.graphs.more.push(graph);
+            let graph = self.graphs.more.len();
+            self.frames.pop();
+            let scope = self.begin()?.scope;
+            return self.push(Frame { graph, node, scope, ..Frame::new(Kind::Told, 1) });
         }
         // The type is told before the value: the reader has no other way to know it.
         let name = told_type(shape)

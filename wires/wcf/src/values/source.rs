@@ -271,13 +271,66 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let frame = self.frames.last().unwrap_or(&self.base);
         match &frame.kind {
             Kind::Struct(fields, _) => notation(&fields.fields.get(frame.index)?.shape),
-            // A value that tells its type itself.
-            Kind::Variant => {
-                let told = frame.entered.as_ref()?.kind.as_deref();
-                (told == Some("QName")).then_some(Notation::QName)
-            }
+            Kind::Pairs(_) if frame.index % 2 == 1 => frame.notations[1],
+            Kind::Variant | Kind::Maybe | Kind::Items | Kind::Flat(_) | Kind::Pairs(_) => frame.notations[0],
             _ => None,
         }
+    }
+
+    /// Opens a composite; how many values it has.
+    fn open_any(&mut self, shape: &Shape) -> Visit<usize> {
+        match shape.resolved() {
+            Shape::Struct(fields)
+                if fields.name.is_empty()
+                    && self.frames.is_empty()
+                    && matches!(self.base.kind, Kind::Root) =>
+            {
+                self.open_parameters(fields)
+            }
+            Shape::Struct(fields) => {
+                self.open_element(Kind::Struct(fields.clone(), false), fields.fields.len())
+            }
+            Shape::Union(_) if matches!(self.frames.last(), Some(Frame { kind: Kind::Flat(true), .. })) => {
+                self.open_named()
+            }
+            Shape::Union(union) if is_derived(union) => self.open_derived(union),
+            Shape::Union(_) => self.open_element(Kind::Choice, 2).map(|_| 0),
+            resolved @ (Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_)) => self.open_items(resolved),
+            Shape::Optional(_) | Shape::Pointer(_) => self.open_passing(Kind::Maybe),
+            Shape::Variant => self.open_passing(Kind::Variant).map(|_| 1),
+            _ => self.wrong(Violation::Misuse),
+        }
+    }
+
+    /// The shape of the value of any type that was opened last.
+    fn content_told(&mut self) -> Visit<Shape> {
+        let Some(Frame { kind: Kind::Variant, entered, len, .. }) = self.frames.last_mut() else {
+            return self.wrong(Violation::Misuse);
+        };
+        let told = entered.as_ref().and_then(|entered| entered.kind.as_deref());
+        let Some(told) = told else {
+            // Others than .NET leave the type out: what stands there tells.
+            let name = entered.as_ref().filter(|entered| !entered.nil).map(|entered| entered.name);
+            if let Some(name) = name.filter(|_| !self.cursor.ends()) {
+                return self.shape_without_type(name);
+            }
+            // Nothing, or an object of no type.
+            *len = 0;
+            if entered.take().is_some() {
+                self.cursor.finish()?;
+            }
+            return Ok(Shape::Void);
+        };
+        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
+        // Two have this name, and who wrote one of XML Schema knows no other.
+        if told == "duration" && self.namespace_told(at)?.0 == SCHEMA {
+            return Ok(schema_duration());
+        }
+        // A plain type needs no contract.
+        if let Some(shape) = schema_shape(&told) {
+            return Ok(shape);
+        }
+        self.shape_of(at, &told)
     }
 }
 
@@ -319,6 +372,10 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         let Some(entered) = self.enter()? else {
             return Ok(self.default().map_or(Cow::Borrowed(""), Content::text));
         };
+        if notation == Some(Notation::Markup) && !entered.nil {
+            let markup = self.cursor.markup(entered.at, &mut self.budget)?;
+            return self.bounded(shape, Cow::Owned(markup));
+        }
         let qualifies = notation == Some(Notation::QName) && !entered.nil;
         let text = if qualifies {
             // Prefixes are those that are declared inside the element.
@@ -423,57 +480,23 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     }
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {
-        match shape.resolved() {
-            Shape::Struct(fields)
-                if fields.name.is_empty()
-                    && self.frames.is_empty()
-                    && matches!(self.base.kind, Kind::Root) =>
-            {
-                self.open_parameters(fields)
-            }
-            Shape::Struct(fields) => {
-                self.open_element(Kind::Struct(fields.clone(), false), fields.fields.len())
-            }
-            Shape::Union(_) if matches!(self.frames.last(), Some(Frame { kind: Kind::Flat(true), .. })) => {
-                self.open_named()
-            }
-            Shape::Union(union) if is_derived(union) => self.open_derived(union),
-            Shape::Union(_) => self.open_element(Kind::Choice, 2).map(|_| 0),
-            resolved @ (Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_)) => self.open_items(resolved),
-            Shape::Optional(_) | Shape::Pointer(_) => self.open_passing(Kind::Maybe),
-            Shape::Variant => self.open_passing(Kind::Variant).map(|_| 1),
-            _ => self.wrong(Violation::Misuse),
+        let held = match shape.resolved() {
+            Shape::Optional(held) => [notation(held), None],
+            Shape::Map(map) => [notation(&map.key), notation(&map.value)],
+            Shape::Sequence(list) => [notation(&list.element), None],
+            _ => [None; 2],
+        };
+        let len = self.open_any(shape)?;
+        if held != [None; 2] {
+            self.top().notations = held;
         }
+        Ok(len)
     }
 
     fn content(&mut self) -> Visit<Shape> {
-        let Some(Frame { kind: Kind::Variant, entered, len, .. }) = self.frames.last_mut() else {
-            return self.wrong(Violation::Misuse);
-        };
-        let told = entered.as_ref().and_then(|entered| entered.kind.as_deref());
-        let Some(told) = told else {
-            // Others than .NET leave the type out: what stands there tells.
-            let name = entered.as_ref().filter(|entered| !entered.nil).map(|entered| entered.name);
-            if let Some(name) = name.filter(|_| !self.cursor.ends()) {
-                return self.shape_without_type(name);
-            }
-            // Nothing, or an object of no type.
-            *len = 0;
-            if entered.take().is_some() {
-                self.cursor.finish()?;
-            }
-            return Ok(Shape::Void);
-        };
-        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
-        // Two have this name, and who wrote one of XML Schema knows no other.
-        if told == "duration" && self.namespace_told(at)?.0 == SCHEMA {
-            return Ok(schema_duration());
-        }
-        // A plain type needs no contract.
-        if let Some(shape) = schema_shape(&told) {
-            return Ok(shape);
-        }
-        self.shape_of(at, &told)
+        let shape = self.content_told()?;
+        self.top().notations = [notation(&shape), None];
+        Ok(shape)
     }
 
     fn close(&mut self, _: &Shape) -> Visit<()> {

@@ -20,14 +20,18 @@
 //! * Between elements only comments and white space stand; text there is passed without being looked at, as
 //!   WCF does.
 
-use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
+use super::{Beside, Content, Cursor, Entered, Found, Run, Told, inherited, is_data, local_part};
 use crate::dictionary::Words;
+use crate::markup::Piece;
+use crate::nbfx::xml::{LONGEST, to_xml_partly};
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
+use crate::text;
 use crate::values::{Quota, ReaderQuotas, Reading};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Body, Budget, Failure};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// A place, and the words of its session.
 #[derive(Debug, Clone)]
@@ -366,6 +370,60 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             }
         }
         Ok(count)
+    }
+
+    fn markup(&mut self, at: usize, budget: &mut Budget) -> Visit<String> {
+        let here = self.position();
+        self.finish()?;
+        let element = self.document.get(at..self.position()).unwrap_or_default();
+        // A number may stand for a word that nobody sent.
+        let unknown = Cell::new(false);
+        let word = |id| {
+            let word = self.words.word(id);
+            unknown.set(unknown.get() || word.is_none());
+            word
+        };
+        let (xml, failure) = to_xml_partly(element, word, LONGEST);
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        if unknown.get() {
+            return Err(Violation::UnknownWord.at(here));
+        }
+        budget.charge_bytes(xml.len() as u64)?;
+        let mut reader = text::Reader::new(xml.as_bytes(), &self.quotas);
+        reader.next()?;
+        let piece = Piece::read(&mut reader, &self.quotas, budget)?;
+        piece.fill(budget, |prefix, _, budget| inherited(self, prefix, here, budget))
+    }
+
+    fn is_marked(&self) -> Visit<bool> {
+        let mut ahead = self.reader.clone();
+        let depth = ahead.depth();
+        let mut open = vec![Beside::default()];
+        while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
+            let Some(inner) = open.last_mut() else { break };
+            match record {
+                Record::Element(..) => {
+                    inner.element = true;
+                    open.push(Beside::default());
+                }
+                Record::Attribute(prefix, name, _) if is_data(&prefix.spelled(), self.word(name)?) => {
+                    return Ok(true);
+                }
+                Record::Text(value, _) => {
+                    inner.text |= !self.content_of(value)?.text().trim().is_empty();
+                }
+                _ => {}
+            }
+            // Texts end elements as well as records of their own do.
+            while open.len() > (ahead.depth() + 1).saturating_sub(depth) {
+                if open.pop().is_some_and(|ended| ended.is_mixed()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {

@@ -3,7 +3,8 @@
 //! `Reader` does the work and holds the quotas; this is the thin layer that makes it answer like binary
 //! form. There are no array records in text. White space between elements is passed, as are comments.
 
-use super::{Content, Cursor, Entered, Found, Run, Told, local_part};
+use super::{Beside, Content, Cursor, Entered, Found, Run, Told, inherited, is_data, local_part};
+use crate::markup::Piece;
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
@@ -131,6 +132,42 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             }
         }
         self.content(budget).map(Content::octets)
+    }
+
+    fn markup(&mut self, _: usize, budget: &mut Budget) -> Visit<String> {
+        let here = self.position();
+        // This reader stays inside as long as prefixes are asked for.
+        let mut ahead = self.reader.clone();
+        let piece = Piece::read(&mut ahead, &self.quotas, budget)?;
+        let whole = piece.fill(budget, |prefix, _, budget| inherited(self, prefix, here, budget))?;
+        self.reader = ahead;
+        Ok(whole)
+    }
+
+    fn is_marked(&self) -> Visit<bool> {
+        let mut ahead = self.reader.clone();
+        let mut open = vec![Beside::default()];
+        while let (Some(event), Some(inner)) = (ahead.next()?, open.last_mut()) {
+            match event {
+                Event::Start(tag) => {
+                    inner.element = true;
+                    for attribute in tag.attributes() {
+                        let attribute = attribute?;
+                        if is_data(attribute.prefix, attribute.local) {
+                            return Ok(true);
+                        }
+                    }
+                    open.push(Beside::default());
+                }
+                Event::Text(text) => inner.text |= !text.trim().is_empty(),
+                Event::End => {
+                    if open.pop().is_some_and(|ended| ended.is_mixed()) {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(open.iter().any(Beside::is_mixed))
     }
 
     fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {

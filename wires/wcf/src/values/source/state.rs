@@ -2,6 +2,7 @@
 
 use crate::nbfx::Item;
 use crate::values::cursor::{Entered, Found};
+use crate::values::names::Notation;
 use crate::values::scalar::Content;
 use crate::values::{ReaderQuotas, Types};
 use bytes::Bytes;
@@ -86,6 +87,8 @@ pub(super) struct Frame<'a> {
     pub(super) jumble: Option<Box<Jumble<'a>>>,
     /// Where the element of a struct starts, or where the first parameter may be.
     pub(super) at: usize,
+    /// How the texts in it are written, where the contract says that; in a map those of keys, then of values.
+    pub(super) notations: [Option<Notation>; 2],
     /// What is not in elements.
     pub(super) apart: Option<Box<Apart<'a>>>,
 }

@@ -2,14 +2,18 @@
 //!
 //! A value of any type names a type that is neither plain nor in the contract. So the element is looked
 //! through once, a shape is made of what stands in it, and the value is read by that shape: texts stay
-//! text, repeated elements become lists, all else structs with the names that were found.
+//! text, repeated elements become lists, all else structs with the names that were found. What a struct
+//! cannot say (attributes, text beside elements, lists beside members) makes the value one text, the XML in
+//! the element: nothing of it is lost.
 
 use super::state::ElementSource;
 use crate::limits::MAX_NAME;
 use crate::nbfx::Item;
 use crate::text::is_local;
 use crate::values::cursor::{Cursor, Told};
+use crate::values::names;
 use crate::violations::{Violation, unsupported};
+use everywire_model::Kind;
 use everywire_model::shape::{Field, Hold, Shape, Struct, Text};
 use everywire_model::visit::Visit;
 use std::collections::HashMap;
@@ -85,10 +89,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if let Some((_, shape)) = types.iter().find(|(known, _)| **known == *namespace) {
             return Ok(shape.clone());
         }
+        let markup = Some((&*namespace, local));
+        if self.cursor.is_marked()? {
+            return Ok(names::markup(markup));
+        }
         let mut outside = Outside { at: place.0, scope: vec![told], known: HashMap::new() };
-        let seen = self.look(Some(&mut outside))?;
+        let seen = self.look(Some(&mut outside));
         self.cursor.seek(place.0, place.1);
-        shape(seen, local, &namespace)
+        or_markup(seen.and_then(|seen| shape(seen, local, &namespace)), markup)
     }
 
     /// The namespace of the type that the element tells which starts at this offset, and where it says so.
@@ -101,12 +109,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The shape of the value in the element of this name that was entered, whose type nobody tells.
     pub(super) fn shape_without_type(&mut self, local: &str) -> Visit<Shape> {
         let place = (self.cursor.position(), self.cursor.depth());
-        let seen = self.look(None)?;
-        self.cursor.seek(place.0, place.1);
         if !is_local(local) {
             return self.wrong(Violation::BadName);
         }
-        shape(seen, local, "")
+        if self.cursor.is_marked()? {
+            return Ok(names::markup(None));
+        }
+        let seen = self.look(None);
+        self.cursor.seek(place.0, place.1);
+        or_markup(seen.and_then(|seen| shape(seen, local, "")), None)
     }
 
     /// What a prefix stands for in the open element, which has this attribute; nothing if it is empty.
@@ -190,6 +201,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 /// Members of a value whose type is unknown.
 /// They are searched one after the other.
 const MAX_MEMBERS: usize = 256;
+
+/// A shape, or text that stands for elements where no shape can say what they are.
+fn or_markup(shape: Visit<Shape>, told: Option<(&str, &str)>) -> Visit<Shape> {
+    match shape {
+        Err(failure) if failure.kind() == Kind::Unsupported => Ok(names::markup(told)),
+        other => other,
+    }
+}
 
 /// What two elements of one name have in common.
 fn both(one: Seen, other: Seen) -> Visit<Seen> {
