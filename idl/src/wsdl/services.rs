@@ -16,7 +16,7 @@
 
 use super::attributes::is_simple;
 use super::bindings::Bindings;
-use super::builtin::Typed;
+use super::builtin::{self, Typed};
 use super::limits::PORTS;
 use super::marks::{self, Mark};
 use super::members::{Place, is_schema, is_serialized, written};
@@ -44,6 +44,8 @@ const ACTIONS: [&str; 3] = [
 /// Our words for an operation that may run twice, and for one whose messages only look wrapped, stand in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
 pub(super) const EVERYWIRE: &str = "urn:everywire:contract";
 const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
+/// What stands behind the name of an exception whose element is called as a type is.
+pub(super) const FAULT: &str = "Fault";
 /// WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
@@ -469,13 +471,19 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         found
     }
 
-    /// A detail that is a text alone: an exception of one member. None where it is none, or a type has the element's name.
+    /// A detail that is a text alone: an exception of one member. None where it is none. It is called as the element is, unless
+    /// a type has that name: the elements of .NET's plain types (`FaultContract(typeof(int))`) and of enumerations are called
+    /// as their types are.
     fn text_alone(&mut self, element: &QName, shape: Shape) -> Option<Hold<Struct>> {
-        if !is_simple(&shape) || self.types.schemas.types.contains_key(element) {
+        if !is_simple(&shape) {
             return None;
         }
+        let mut id = element.clone();
+        while builtin::find(&id).is_some() || self.types.schemas.types.contains_key(&id) {
+            id.local.push_str(FAULT);
+        }
         let fields = vec![Field { name: Name::from("Value"), shape: Mark::Text.on(written(shape)) }];
-        let (name, id) = (self.types.name(element, "TYPE"), Name::from(element.to_string()));
+        let (name, id) = (self.types.name(&id, "TYPE"), Name::from(id.to_string()));
         Some(Hold::new(Struct { name, id, fields: fields.into() }))
     }
 
@@ -501,14 +509,18 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 (QName::new(of.namespace.clone(), local), found, Some(named))
             } else {
                 let Some(element) = part.qname("element", self.types.report) else { continue };
-                let is_builtin = super::builtin::find(&element).is_some();
-                let found = if is_builtin { None } else { self.global(&element, part) };
-                let named = found.and_then(|found| found.qname("type", self.types.report));
-                (element, found, named)
+                // Each plain type has an element of its name, whether a schema of serializers is there or not.
+                if builtin::find(&element).is_some() {
+                    (element.clone(), Some(part), Some(element))
+                } else {
+                    let found = self.global(&element, part);
+                    let named = found.and_then(|found| found.qname("type", self.types.report));
+                    (element, found, named)
+                }
             };
             let typed = match (&named, found) {
                 // A detail is what it is declared to be, whatever extends it.
-                (Some(name), Some(found)) => match super::builtin::find(name) {
+                (Some(name), Some(found)) => match builtin::find(name) {
                     Some(typed) => Some(typed),
                     None => self.types.named(name, Some(found)),
                 },

@@ -112,15 +112,18 @@ fn faults_are_exceptions() {
     let contract = read("dotnet/Clock.wsdl");
     let clock = interface(&contract, "{http://example.org/clock}IClock");
     let begin = operation(clock, "Begin");
-    let [trouble] = &begin.raises[..] else { panic!("one fault is typed") };
+    let [trouble, text] = &begin.raises[..] else { panic!("two faults are typed") };
     assert_eq!(trouble.id, "{http://schemas.datacontract.org/2004/07/Example.Clocks}Trouble");
     let action = names::fault_action(Some(clock), begin, trouble);
     assert_eq!(action, "http://example.org/clock/IClock/BeginTroubleFault");
     let known =
         contract.definitions.iter().any(|d| matches!(d, Definition::Exception(e) if e.id == trouble.id));
     assert!(known);
-    // A detail without members is named, not passed over in silence.
-    assert!(note(&clock.notes, "wcf:unread").unwrap().contains("}string has no members"));
+    // A detail without members is the serializer's own element.
+    assert_eq!(
+        names::detail(begin, text).to_string(),
+        "{http://schemas.microsoft.com/2003/10/Serialization/}string"
+    );
 }
 
 #[test]

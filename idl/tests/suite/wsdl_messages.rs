@@ -1,6 +1,6 @@
 //! Messages of descriptions that others wrote by hand: which elements they are, and in which order.
 
-use everywire_idl::wsdl::marks::Mark;
+use everywire_idl::wsdl::marks::{self, Mark};
 use everywire_idl::wsdl::{names, parse, print};
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Contract, Interface};
@@ -143,12 +143,60 @@ fn faults_without_members_and_of_parts_with_types_are_exceptions() {
     let contract = read(&text);
     let operation = &only(&contract).operations[0];
     let raised: Vec<&str> = operation.raises.iter().map(|detail| detail.id.as_ref()).collect();
-    // An element that is called as another type is: its exception would have the name of that.
-    assert_eq!(raised, ["{urn:s}Why", "{urn:s}Broke"]);
+    // An element that is called as a type is: its exception has another name than that.
+    assert_eq!(raised, ["{urn:s}Why", "{urn:s}Broke", "{urn:s}CodeFault"]);
+    assert_eq!(names::detail(operation, &operation.raises[2]).to_string(), "{urn:s}Code");
     let why = &operation.raises[0].fields;
     assert_eq!((why.len(), Mark::of(&why[0].shape)), (1, Some(Mark::Text)));
     assert_eq!(names::detail(operation, &operation.raises[1]).to_string(), "{urn:t}fault");
     printed(&contract);
+}
+
+/// `FaultContract` of .NET's plain types (`typeof(int)`, `typeof(string)`, `typeof(Guid)`) and of an enumeration: their details
+/// are elements that are there anyway, which the printed description names again.
+#[test]
+fn faults_of_plain_types_are_exceptions() {
+    const ELEMENTS: [&str; 4] = ["z:int", "z:string", "z:guid", "s:Colour"];
+    let schema = "<xs:element name=\"In\" type=\"xs:int\"/><xs:element name=\"Out\" type=\"xs:int\"/>\
+        <xs:simpleType name=\"Colour\"><xs:restriction base=\"xs:string\"><xs:enumeration value=\"Red\"/>\
+        <xs:enumeration value=\"Green\"/></xs:restriction></xs:simpleType>\
+        <xs:element name=\"Colour\" nillable=\"true\" type=\"s:Colour\"/>";
+    let (mut messages, mut faults) = (String::new(), String::new());
+    for (number, element) in ELEMENTS.iter().enumerate() {
+        messages.push_str(&format!(
+            "<message name=\"F{number}\"><part xmlns:z=\"http://schemas.microsoft.com/2003/10/Serialization/\" name=\"detail\" \
+             element=\"{element}\"/></message>"
+        ));
+        faults.push_str(&format!("<fault name=\"f{number}\" message=\"t:F{number}\"/>"));
+    }
+    let text = described(schema, "s:In", "s:Out")
+        .replace("<portType", &format!("{messages}<portType"))
+        .replace("</operation></portType>", &format!("{faults}</operation></portType>"));
+    let contract = read(&text);
+    let print = printed(&contract);
+    for contract in [&contract, &read(&print)] {
+        let operation = &only(contract).operations[0];
+        let raised: Vec<String> = operation
+            .raises
+            .iter()
+            .map(|detail| {
+                let element = names::detail(operation, detail);
+                format!(
+                    "{} {} {}",
+                    detail.name,
+                    element.local,
+                    marks::unmarked(&detail.fields[0].shape).noun()
+                )
+            })
+            .collect();
+        let wanted =
+            ["ser::intFault int i32", "ser::stringFault string text", "ser::guidFault guid ser::guid"];
+        assert_eq!(raised[..3], wanted);
+        assert!(raised[3].ends_with("::ColourFault Colour s::Colour"), "{raised:?}");
+    }
+    assert!(print.contains("<xs:element name=\"int\" nillable=\"true\" type=\"xs:int\"/>"), "{print}");
+    assert_eq!(printed(&read(&print)), print);
+    assert!(!print.contains("<xs:complexType"), "{print}");
 }
 
 /// Axis calls the parts of all faults `fault`: one element for exceptions of several types, in one operation or in two.

@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::common::decode;
 use crate::http_support::*;
-use everywire_model::shape::{Hold, Struct};
+use everywire_idl::wsdl::marks::Mark;
+use everywire_idl::wsdl::names;
+use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::*;
+use everywire_wcf::dictionary::{Outgoing, Words};
+use everywire_wcf::values::{Form, write_detail};
 use std::time::Instant;
 
 /// What a fault with this detail is to the caller of `Say`.
@@ -87,5 +92,41 @@ fn details_of_one_name_are_told_by_their_types() {
         for other in ["", "i:type='t:Odd'", "i:type='Shut'", "i:type='x:Shut'"] {
             assert_eq!(told(element, other), None, "{element} {other}");
         }
+    }
+}
+
+/// `FaultContract(typeof(int))`: the detail is the serializer's own element, in text and as a record.
+#[test]
+fn a_detail_may_be_a_plain_value() {
+    const SER: &str = "http://schemas.microsoft.com/2003/10/Serialization/";
+    let mut contract = interface();
+    let field = Field { name: "Value".into(), shape: Mark::Text.on(Shape::I32) };
+    let detail = Struct {
+        name: "ser::intFault".into(),
+        id: format!("{{{SER}}}intFault").into(),
+        fields: vec![field].into(),
+    };
+    let say = &mut contract.operations.to_mut()[0];
+    say.raises = vec![Hold::new(detail.clone())].into();
+    say.notes = vec![(format!("wcf:detail:{}", detail.id).into(), format!("{{{SER}}}int").into())].into();
+    let Outcome::Raised(raised) = answered_to(&contract, &format!("<int xmlns='{SER}'>-7</int>")) else {
+        panic!("no exception")
+    };
+    let shape = Shape::Struct(Hold::new(detail.clone()));
+    assert_eq!((&*raised.id, first(&raised.body, &shape)), (&*detail.id, Value::Integer(-7)));
+    let element = names::detail(&contract.operations[0], &detail);
+    let value = Value::Struct(vec![("Value".to_owned(), Value::Integer(-7))]);
+    for form in [Form::Text, Form::Binary] {
+        let mut out = SendBuffer::new();
+        let encode = |sink: &mut dyn Sink| value.encode(&shape, sink);
+        write_detail(form, &detail, Some(&element), &mut Outgoing::statics(), &encode, &mut out).unwrap();
+        if form == Form::Text {
+            let text = String::from_utf8(out.to_vec()).unwrap();
+            assert!(
+                text.starts_with(&format!("<int xmlns=\"{SER}\"")) && text.ends_with(">-7</int>"),
+                "{text}"
+            );
+        }
+        assert_eq!(decode(form, &out.to_vec(), &Words::default(), &shape), value);
     }
 }

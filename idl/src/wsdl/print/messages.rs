@@ -11,11 +11,13 @@
 //! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
 //! without an operation.
 
+use super::super::builtin;
 use super::super::marks::{self, Mark};
 use super::super::names::{self, QName, is_name};
 use super::elements::Elements;
 use super::families::is_family;
 use super::paper::Paper;
+use super::plain;
 use super::sayable::Sayable;
 use super::schemas::{NOWHERE, Schemas};
 use super::types::{Presence, presence};
@@ -177,13 +179,21 @@ impl Messages<'_, '_> {
         };
         let mut faults = Vec::new();
         for detail in operation.raises.iter() {
-            let shape = Shape::Struct(Hold::clone(detail));
             let element = names::detail(operation, detail);
+            let value = plain::value(detail, &element).cloned();
+            let shape = value.unwrap_or_else(|| Shape::Struct(Hold::clone(detail)));
             let kind = self.schemas.refer_to(&element.namespace, &shape)?;
             let mut paper = Paper::at(1);
             let said = [("name", element.local.as_str()), ("nillable", "true"), ("type", &kind)];
             paper.empty("xs:element", &said);
-            let part = match self.schemas.add_element(&element, paper.out) {
+            // The schema of serializers has its elements itself, where anybody names one.
+            let added = if builtin::find(&element).is_some() {
+                self.schemas.refer(&self.contract.namespace, &element);
+                Ok(())
+            } else {
+                self.schemas.add_element(&element, paper.out)
+            };
+            let part = match added {
                 Ok(()) => Part::Element(element.clone()),
                 // A part of that name may have the type alone: Axis calls the parts of all faults `fault`.
                 Err(_) if element.namespace == self.contract.namespace => {

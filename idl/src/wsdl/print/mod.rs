@@ -18,6 +18,7 @@ mod families;
 mod members;
 mod messages;
 mod paper;
+mod plain;
 mod sayable;
 mod schemas;
 mod types;
@@ -121,7 +122,11 @@ pub(super) fn describe(
     let families = Families::of(types, interfaces);
     let mut schemas = Schemas::new(&families);
     let mut left_out = Vec::new();
+    let plain = plain::details(interfaces);
     for shape in types {
+        if matches!(shape, Shape::Struct(detail) if plain.contains(&detail.id)) {
+            continue;
+        }
         let told = Sayable::default().shape(shape).and_then(|()| schemas.define(shape));
         if let Err(reason) = told {
             left_out.push(Unprintable { language: LANGUAGE, place: shape.noun().into_owned(), reason });

@@ -304,7 +304,29 @@ fn is_own(name: &QName, part: &str) -> bool {
     part.lines().count() == 1 && part.contains(&format!("type=\"{}\"", own(name)))
 }
 
-/// The plain types that XML Schema lacks.
+/// The types of XML Schema of which the serializer has an element.
+const SERIALIZED: [&str; 18] = [
+    "anyType",
+    "anyURI",
+    "base64Binary",
+    "boolean",
+    "byte",
+    "dateTime",
+    "decimal",
+    "double",
+    "float",
+    "int",
+    "long",
+    "QName",
+    "short",
+    "string",
+    "unsignedByte",
+    "unsignedInt",
+    "unsignedLong",
+    "unsignedShort",
+];
+
+/// The plain types that XML Schema lacks, and the elements of all.
 fn serialization() -> String {
     let mut paper = Paper::default();
     let head = [
@@ -315,6 +337,11 @@ fn serialization() -> String {
         ("targetNamespace", SERIALIZATION),
     ];
     paper.open("xs:schema", &head);
+    // Details of faults are elements of them.
+    for name in SERIALIZED {
+        let kind = format!("xs:{name}");
+        paper.empty("xs:element", &[("name", name), ("nillable", "true"), ("type", &kind)]);
+    }
     let guid = "[\\da-fA-F]{8}-[\\da-fA-F]{4}-[\\da-fA-F]{4}-[\\da-fA-F]{4}-[\\da-fA-F]{12}";
     for (name, base, pattern) in [
         ("char", "xs:int", None),
