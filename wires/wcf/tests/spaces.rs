@@ -121,6 +121,43 @@ fn a_qualified_name_in_another_namespace_has_one_declaration_for_each() {
     }
 }
 
+/// A name of no namespace stays in none, in whichever namespace elements without a prefix are.
+#[test]
+fn a_qualified_name_of_no_namespace_stays_in_none() {
+    let named = || {
+        let id = "{http://www.w3.org/2001/XMLSchema}QName".into();
+        Shape::Alias(Hold::new(Alias { name: "QName".into(), id, target: text() }))
+    };
+    let members = vec![("a", named()), ("b", text()), ("l", Shape::sequence(named()))];
+    let far = structure("{urn:p}P", vec![("a", named())]);
+    let fields =
+        structure("", vec![("q", named()), ("o", structure("{urn:o}O", members)), ("p", far), ("r", text())]);
+    let layout = arguments("Op", "urn:o", &fields);
+    let own = record(vec![
+        ("a", said("one")),
+        ("b", said("x")),
+        ("l", Value::List(vec![said("two"), said("{urn:o}three")])),
+    ]);
+    let value = record(vec![
+        ("q", said("none")),
+        ("o", own),
+        ("p", record(vec![("a", said("four"))])),
+        ("r", said("r")),
+    ]);
+    for form in FORMS {
+        let (bytes, told, _) = written(form, &layout, &fields, &value);
+        for wanted in [
+            r#"<b:q xmlns:b="urn:o" xmlns="">none</b:q>"#,
+            r#"<b:a xmlns:b="urn:o" xmlns="">one</b:a><b>x</b>"#,
+            r#"<b:a xmlns="">four</b:a>"#,
+            "<r>r</r>",
+        ] {
+            assert!(told.contains(wanted), "{form:?}: {told}");
+        }
+        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}: {told}");
+    }
+}
+
 /// What Mono's XmlSerializer writes of a class whose members have `Form = Unqualified`, or a namespace: read, and written so.
 #[test]
 fn items_and_members_are_where_mono_has_them() {

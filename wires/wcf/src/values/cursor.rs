@@ -84,6 +84,9 @@ pub(super) trait Cursor<'a>: Sized {
     /// For headers, and for elements that others refer to.
     fn rewound(&self) -> Self;
 
+    /// The same place, to read on from there and to stay here.
+    fn ahead(&self) -> Self;
+
     /// Enters the next element inside the open one; nothing before its end, or before an array record.
     fn enter(&mut self) -> Visit<Option<Entered<'a>>>;
 

@@ -52,6 +52,8 @@ pub(super) struct Output<'s> {
     foldable: usize,
     /// Text: whether a start tag is not yet closed.
     in_tag: bool,
+    /// The prefix of the element that started last, and where it stands: behind `<`, or at its record.
+    last: (Letter, usize),
     /// Text: where the names of the open elements stand.
     open: Vec<(usize, usize)>,
     /// Where a part begins that is taken out when it is complete.
@@ -66,8 +68,8 @@ impl<'s> Output<'s> {
     pub(super) fn new(form: Form, words: &'s mut Outgoing, out: &'s mut SendBuffer) -> Self {
         // What waits to be sent is of others.
         let most = if words.most == 0 { usize::MAX } else { out.flat().len().saturating_add(words.most) };
-        let (foldable, in_tag, open) = (0, false, Vec::new());
-        Self { form, words, out, foldable, in_tag, open, part: None, apart: None, most }
+        let (foldable, in_tag, last, open) = (0, false, (0, 0), Vec::new());
+        Self { form, words, out, foldable, in_tag, last, open, part: None, apart: None, most }
     }
 
     /// Whether there is room for more: what is few octets elsewhere may be many here.
@@ -83,6 +85,7 @@ impl<'s> Output<'s> {
     /// The start of an element.
     #[inline]
     pub(super) fn start(&mut self, prefix: Letter, name: &Term) {
+        self.last = (prefix, self.out.flat().len());
         if self.form == Form::Text {
             return self.start_tag(prefix, name.as_str());
         }
@@ -97,6 +100,31 @@ impl<'s> Output<'s> {
             }
         }
         self.foldable = 0;
+    }
+
+    /// Gives the element that just started a prefix; `false` if it has one.
+    #[cold]
+    pub(super) fn prefix_last(&mut self, prefix: Letter) -> bool {
+        let (before, at) = self.last;
+        if before != 0 {
+            return false;
+        }
+        self.last.0 = prefix;
+        let out = self.out.flat();
+        match (self.form, self.open.last_mut()) {
+            (Form::Text, Some((from, to))) if *from <= out.len() => {
+                out.splice(*from..*from, [prefix, b':']);
+                *to += 2;
+            }
+            (Form::Text, _) => {}
+            (Form::Binary, _) => {
+                if let Some(code) = out.get_mut(at) {
+                    let first = if *code == 0x42 { 0x44 } else { 0x5e };
+                    *code = first + (prefix - b'a');
+                }
+            }
+        }
+        true
     }
 
     /// The start of an element in text form; it stays open for attributes.

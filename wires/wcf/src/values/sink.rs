@@ -164,16 +164,13 @@ impl<'s> ElementSink<'s> {
 
     /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
     /// it.
-    fn typed_text(&mut self, notation: Notation, value: &str) -> Visit<()> {
+    fn typed_text(&mut self, notation: Notation, begun: Begun, value: &str) -> Visit<()> {
         let record = match notation {
             Notation::Decimal => parse_decimal(value).map(Value::Decimal),
             // Only the values of operations are records of dates; those inside of types are text.
             Notation::DateTime if self.frames.is_empty() => parse_date_time(value).map(Value::DateTime),
             Notation::DateTime => None,
-            Notation::QName => {
-                self.qualified(value);
-                return Ok(());
-            }
+            Notation::QName => return self.qualified(begun, value),
             // Elements that are open count against the depth that readers take.
             Notation::Markup => {
                 let depth = MAX_DEPTH.saturating_sub(self.frames.len() + 3);
@@ -229,7 +226,7 @@ impl Sink for ElementSink<'_> {
                     "qualified names of a namespace in attributes, or in the text of an element that has them",
                 ));
             }
-            Some(notation) => self.typed_text(notation, value)?,
+            Some(notation) => self.typed_text(notation, begun, value)?,
         }
         self.output.end();
         // Not before: a qualified name may need a prefix of its own, or the one that was declared.

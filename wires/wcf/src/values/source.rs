@@ -378,14 +378,11 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         }
         let qualifies = notation == Some(Notation::QName) && !entered.nil;
         let text = if qualifies {
-            // Prefixes are those that are declared inside the element.
-            let at = self.cursor.position();
-            let depth = self.cursor.depth();
-            let content = self.cursor.content(&mut self.budget)?.text();
-            let after = self.cursor.position();
-            self.cursor.seek(at, depth);
+            // Prefixes are those that are declared inside the element: it stays open until the name is known.
+            let mut ahead = self.cursor.ahead();
+            let content = ahead.content(&mut self.budget)?.text();
             let name = self.qualified(content)?;
-            self.cursor.seek(after, depth - usize::from(depth > 0));
+            self.cursor.seek(ahead.position(), ahead.depth());
             name
         } else {
             self.cursor.content(&mut self.budget)?.text()

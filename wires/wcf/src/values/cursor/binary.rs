@@ -242,6 +242,10 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         Self { reader, scanned: None, ..*self }
     }
 
+    fn ahead(&self) -> Self {
+        Self { reader: self.reader.clone(), scanned: None, ..*self }
+    }
+
     #[inline]
     fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
         loop {

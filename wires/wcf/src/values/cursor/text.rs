@@ -73,6 +73,10 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         Self { reader: Reader::new(self.document, &self.quotas), scanned: None, ..*self }
     }
 
+    fn ahead(&self) -> Self {
+        Self { reader: self.reader.clone(), scanned: None, ..*self }
+    }
+
     fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
         loop {
             if self.at_end() {
@@ -222,7 +226,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
     }
 
     fn count(&self) -> Visit<u64> {
-        let mut ahead = Self { reader: self.reader.clone(), scanned: None, ..*self };
+        let mut ahead = self.ahead();
         let mut count = 0;
         while ahead.enter()?.is_some() {
             count += 1;

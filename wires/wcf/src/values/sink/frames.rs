@@ -14,7 +14,6 @@ use crate::nbfx::Item;
 use crate::values::Form;
 use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, Place, XSI_ID};
 use crate::values::layout::Layout;
-use crate::values::names::clark;
 use crate::values::output::{INSTANCE, Letter};
 use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
@@ -527,18 +526,6 @@ impl ElementSink<'_> {
             self.declare(prefix, graph, namespace)?;
         }
         self.declare_instance()
-    }
-
-    /// A qualified name in Clark notation; any other text as it is.
-    pub(super) fn qualified(&mut self, value: &str) {
-        match clark(value) {
-            Some((namespace, local)) if !namespace.is_empty() => {
-                let prefix = self.fresh();
-                self.output.qualified(prefix, &Term::new(namespace), local);
-            }
-            Some((_, local)) => self.output.chars(local),
-            None => self.output.chars(value),
-        }
     }
 
     /// The prefix that a namespace has, unless it is hidden by one declared later.

@@ -7,6 +7,8 @@ use super::frames::{Begun, Kind, Scope};
 use super::{ElementSink, miscounted, misuse};
 use crate::dictionary::Term;
 use crate::values::graph::{NamespaceId, Node};
+use crate::values::names::clark;
+use crate::violations::unsupported;
 use everywire_model::visit::Visit;
 
 impl ElementSink<'_> {
@@ -16,7 +18,7 @@ impl ElementSink<'_> {
         let graph = begun.graph;
         let is_nowhere = self.graphs.namespace(graph, namespace)?.as_str().is_empty();
         let (prefix, declares) = if is_nowhere {
-            (0, self.has_default()?)
+            (0, self.usual()?.is_some())
         } else {
             let known = self.find(graph, namespace);
             (known.unwrap_or_else(|| self.fresh()), known.is_none())
@@ -28,16 +30,49 @@ impl ElementSink<'_> {
         Ok(Begun { declares, ..begun })
     }
 
-    /// Whether elements without a prefix are in a namespace here.
-    fn has_default(&self) -> Visit<bool> {
+    /// The namespace that elements without a prefix are in here.
+    fn usual(&self) -> Visit<Option<(usize, NamespaceId)>> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         let declared = scope.iter().rev().find(|known| known.prefix == 0);
         let (graph, namespace) = match (declared, self.default) {
             (Some(Scope { graph, namespace, .. }), _) => (*graph, *namespace),
             (None, Some(namespace)) if !self.output.is_in_part() => (0, namespace),
-            _ => return Ok(false),
+            _ => return Ok(None),
         };
-        Ok(!self.graphs.namespace(graph, namespace)?.as_str().is_empty())
+        let is_one = !self.graphs.namespace(graph, namespace)?.as_str().is_empty();
+        Ok(is_one.then_some((graph, namespace)))
+    }
+
+    /// A qualified name in Clark notation, of the element that just started; any other text as it is. One of no namespace would be
+    /// read in the one that elements without a prefix are in (XML Schema part 2, 3.2.18): that is taken away, and the
+    /// element has a prefix then, as .NET writes it.
+    pub(super) fn qualified(&mut self, begun: Begun, value: &str) -> Visit<()> {
+        let local = match clark(value) {
+            Some((namespace, local)) if !namespace.is_empty() => {
+                let prefix = self.fresh();
+                self.output.qualified(prefix, &Term::new(namespace), local);
+                return Ok(());
+            }
+            Some((_, local)) => local,
+            None => value,
+        };
+        if !local.is_empty()
+            && !local.contains(':')
+            && let Some((graph, namespace)) = self.usual()?
+        {
+            if self.output.is_apart() || begun.declares {
+                return Err(unsupported(
+                    "a qualified name of no namespace in an attribute, in text beside attributes, or alone in a body: it would be read in the namespace around it",
+                ));
+            }
+            let prefix = self.fresh();
+            if self.output.prefix_last(prefix) {
+                self.output.xmlns(prefix, self.graphs.namespace(graph, namespace)?);
+            }
+            self.output.xmlns(0, &Term::new(""));
+        }
+        self.output.chars(local);
+        Ok(())
     }
 
     /// Starts an item of a list whose items stand among members of another namespace, or are headers, or have no element
