@@ -16,6 +16,7 @@ mod attributes;
 mod bindings;
 mod builtin;
 mod cells;
+mod details;
 mod documents;
 mod limits;
 pub mod marks;

@@ -167,6 +167,14 @@ pub fn join(namespace: &str, contract: &str, operation: &str) -> String {
     }
 }
 
+/// The action of a message of which a description says none (WS-Addressing 1.0 Metadata, 4.4.4): by its name in the port type.
+#[must_use]
+pub fn default_action(namespace: &str, port_type: &str, message: &str) -> String {
+    let delimiter = if namespace.starts_with("urn:") { ':' } else { '/' };
+    let namespace = namespace.strip_suffix(delimiter).unwrap_or(namespace);
+    format!("{namespace}{delimiter}{port_type}{delimiter}{message}")
+}
+
 /// The element around a request's parameters; `None` where they stand alone.
 #[must_use]
 pub fn request_wrapper(interface: Option<&Interface>, asked: &Operation) -> Option<QName> {

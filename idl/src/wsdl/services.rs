@@ -14,12 +14,11 @@
 //!
 //! An operation that needs something undefined is left out with a note that says what; the others are read.
 
-use super::attributes::is_simple;
 use super::bindings::Bindings;
 use super::builtin::{self, Typed};
 use super::limits::PORTS;
-use super::marks::{self, Mark};
-use super::members::{Place, is_schema, is_serialized, written};
+use super::marks;
+use super::members::{Place, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
 use super::ports::Port;
@@ -44,8 +43,6 @@ const ACTIONS: [&str; 3] = [
 /// Our words for an operation that may run twice, and for one whose messages only look wrapped, stand in this; WSDL 2.0's (WSDL 2.0 Adjuncts, 3.1) in the other.
 pub(super) const EVERYWIRE: &str = "urn:everywire:contract";
 const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
-/// What stands behind the name of an exception whose element is called as a type is.
-pub(super) const FAULT: &str = "Fault";
 /// WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
@@ -228,7 +225,15 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let first = all.iter().find(|(_, said)| !said.is_empty()).or_else(|| all.first());
         let bound = first.map(|(_, said)| said);
         let named = bound.filter(|bound| !bound.is_empty()).cloned();
-        let action = action(ways.request).or(named).unwrap_or_else(|| written.clone());
+        // Where bindings say none, it follows from what the message is called (WS-Addressing 1.0 Metadata, 4.4.4).
+        let is_unsaid = bound.is_some_and(String::is_empty);
+        let by_rule = |way: Option<&Node<'_>>, usual: &str| {
+            let own = way.and_then(|way| way.get("name"));
+            let called = own.map_or_else(|| format!("{name}{usual}"), str::to_owned);
+            is_unsaid.then(|| names::default_action(&of.namespace, &of.local, &called))
+        };
+        let of_request = by_rule(ways.request, if ways.reply.is_some() { "Request" } else { "" });
+        let action = action(ways.request).or(named).or(of_request).unwrap_or_else(|| written.clone());
         if let Some(bound) = bound.filter(|bound| **bound != action) {
             note(names::SOAP_ACTION.to_owned(), bound.clone());
         }
@@ -242,7 +247,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             note("wcf:action".to_owned(), action);
         }
         if ways.reply.is_some() {
-            let action = self::action(ways.reply).unwrap_or_else(|| format!("{written}Response"));
+            let action = self::action(ways.reply).or_else(|| by_rule(ways.reply, "Response"));
+            let action = action.unwrap_or_else(|| format!("{written}Response"));
             if action != format!("{usual}Response") {
                 note("wcf:reply".to_owned(), action);
             }
@@ -469,22 +475,6 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             self.types.lose(place, "element", name);
         }
         found
-    }
-
-    /// A detail that is a text alone: an exception of one member. None where it is none. It is called as the element is, unless
-    /// a type has that name: the elements of .NET's plain types (`FaultContract(typeof(int))`) and of enumerations are called
-    /// as their types are.
-    fn text_alone(&mut self, element: &QName, shape: Shape) -> Option<Hold<Struct>> {
-        if !is_simple(&shape) {
-            return None;
-        }
-        let mut id = element.clone();
-        while builtin::find(&id).is_some() || self.types.schemas.types.contains_key(&id) {
-            id.local.push_str(FAULT);
-        }
-        let fields = vec![Field { name: Name::from("Value"), shape: Mark::Text.on(written(shape)) }];
-        let (name, id) = (self.types.name(&id, "TYPE"), Name::from(id.to_string()));
-        Some(Hold::new(Struct { name, id, fields: fields.into() }))
     }
 
     /// A fault that is in no document, or a list, has no exception and is remarked: it still arrives as a fault.

@@ -346,9 +346,11 @@ fn descriptions_of_jax_ws_are_read() {
         assert_eq!(names::members(Some(shop), call, false), "", "{shown}");
         let ping = names::request_wrapper(Some(shop), of("ping"));
         assert_eq!(ping, Some(QName::new("urn:asked", "ping")), "{shown}");
-        for (name, action, soap) in
-            [("add", "urn:shop/Shop/add", ""), ("find", "urn:find", "urn:find"), ("call", "urn:called", "")]
-        {
+        for (name, action, soap) in [
+            ("add", "urn:shop:Shop:addRequest", ""),
+            ("find", "urn:find", "urn:find"),
+            ("call", "urn:called", ""),
+        ] {
             let told = (names::action(Some(shop), of(name)), names::soap_action(Some(shop), of(name)));
             assert_eq!(told, (action.to_owned(), soap.to_owned()), "{shown}");
         }

@@ -243,3 +243,31 @@ fn faults_of_one_name_and_several_types_are_printed() {
     assert!(only(&contract).operations.iter().all(|operation| operation.raises.is_empty()));
     printed(&contract);
 }
+
+/// The action of WS-Addressing where a binding says that there is none: WS-Addressing 1.0 Metadata, 4.4.4.
+#[test]
+fn a_message_of_which_bindings_say_no_action_has_the_default_one() {
+    let bound = |name: &str, said: &str| {
+        let binding = format!(
+            "<binding name=\"B\" type=\"t:T\"><b:binding xmlns:b=\"http://schemas.xmlsoap.org/wsdl/soap/\" \
+             transport=\"http://schemas.xmlsoap.org/soap/http\"/><operation name=\"Ask\">\
+             <b:operation xmlns:b=\"http://schemas.xmlsoap.org/wsdl/soap/\" {said}/></operation></binding></definitions>"
+        );
+        let text = described("<xs:element name=\"In\" type=\"xs:int\"/>", "s:In", "s:In")
+            .replace("<input ", &format!("<input {name} "))
+            .replace("</definitions>", &binding);
+        let contract = read(&text);
+        printed(&contract);
+        let (interface, operation) = (only(&contract), &only(&contract).operations[0]);
+        [
+            names::action(Some(interface), operation),
+            names::reply_action(Some(interface), operation),
+            names::soap_action(Some(interface), operation),
+        ]
+    };
+    assert_eq!(bound("", "soapAction=\"\""), ["urn:t:T:AskRequest", "urn:t:T:AskResponse", ""]);
+    assert_eq!(bound("name=\"Asking\"", "soapAction=\"\""), ["urn:t:T:Asking", "urn:t:T:AskResponse", ""]);
+    assert_eq!(bound("", "soapAction=\"urn:a\"")[0], "urn:a");
+    assert_eq!(names::default_action("http://h/", "T", "AskRequest"), "http://h/T/AskRequest");
+    assert_eq!(names::default_action("http://h", "T", "AskRequest"), "http://h/T/AskRequest");
+}

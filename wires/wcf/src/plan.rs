@@ -294,11 +294,7 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
         only(&|operation| {
             let name = format!("{}Request", names::operation(operation));
             note(&operation.notes, names::SOAP_ACTION) == Some("")
-                && if namespace.starts_with("urn:") {
-                    format!("{namespace}:{port}:{name}") == asked
-                } else {
-                    names::join(namespace, port, &name) == asked
-                }
+                && names::default_action(namespace, port, &name) == asked
         })
     };
     only(&of).or_else(said).or_else(by_default).or_else(|| {
