@@ -309,15 +309,25 @@ fn s1_document_types_entities_and_instructions_are_never_read() {
     for document in ["<?x y?><a/>", "<a><?x y?></a>", " <?xml version=\"1.0\"?><a/>"] {
         assert_eq!(refusal(document), "xml ProcessingInstruction", "{document}");
     }
-    for document in
-        ["<a>&#0;</a>", "<a>&#x1F;</a>", "<a>&#xD800;</a>", "<a>&#99999999999;</a>", "<a>&#+65;</a>"]
-    {
+    for document in [
+        "<a>&#0;</a>",
+        "<a>\u{1f}</a>",
+        "<a>&#xD800;</a>",
+        "<a>&#99999999999;</a>",
+        "<a>&#+65;</a>",
+        "<a b='&#0;'/>",
+    ] {
         assert_eq!(refusal(document), "nbfx BadText", "{document}");
     }
     let mut reader =
         text::Reader::new(b"<?xml version=\"1.0\"?><a>&lt;&#x41;&amp;</a>", &ReaderQuotas::default());
     assert!(matches!(reader.next(), Ok(Some(text::Event::Start(_)))));
     assert_eq!(reader.content().unwrap(), "<A&");
+    // As .NET writes control characters, and reads them.
+    let mut reader = text::Reader::new(b"<a b='&#x1;'>&#x1F;&#2;</a>", &ReaderQuotas::default());
+    let Ok(Some(text::Event::Start(tag))) = reader.next() else { panic!("no element") };
+    assert_eq!(tag.attributes().next().unwrap().unwrap().value, "\u{1}");
+    assert_eq!(reader.content().unwrap(), "\u{1f}\u{2}");
 }
 
 #[test]

@@ -177,6 +177,17 @@ fn objects_that_are_xml_are_its_text() {
     }
 }
 
+/// .NET writes control characters as references, which XML as a value keeps.
+#[test]
+fn control_characters_stay_references() {
+    let value = read(Form::Text, "<doc><x k='&#x1;' xmlns=''>&#x1F;a</x></doc><all/>").unwrap();
+    let doc = text("<x k=\"&#x1;\" xmlns=\"\">&#x1F;a</x>");
+    assert_eq!(field(&value, "doc"), doc);
+    for form in [Form::Text, Form::Binary] {
+        assert_eq!(field(&both(form, &value).1, "doc"), doc, "{form:?}");
+    }
+}
+
 /// What a few octets stand for is charged as what it becomes.
 #[test]
 fn namespaces_of_many_pieces_are_charged() {

@@ -204,7 +204,20 @@ impl<'w, F: Fn(u32) -> Option<&'w str>> Printer<F> {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    // Text form has them as references alone.
+    let is_control = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
+    if !text.contains(is_control) {
+        return text;
+    }
+    text.chars().fold(String::new(), |mut out, c| {
+        if is_control(c) {
+            let _ = write!(out, "&#x{:X};", u32::from(c));
+        } else {
+            out.push(c);
+        }
+        out
+    })
 }
 
 /// The XML Schema notation of a text that needs no dictionary.

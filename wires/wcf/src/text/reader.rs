@@ -18,8 +18,8 @@
 //!   but XML's five (SOAP 1.2 part 1, section 5; SOAP 1.1, section 3): so nothing is expanded or fetched.
 //! * `outer + depth` is at most `max_depth`, a start tag has at most `max_bytes_per_read` bytes and
 //!   `MAX_ATTRIBUTES` attributes, and all open elements together declare at most `MAX_PREFIXES` namespaces.
-//! * Names are those of XML with at most one colon; characters are those of XML 1.0, also where a reference
-//!   names them. Ends of lines become `\n`.
+//! * Names are those of XML with at most one colon; characters are those of XML 1.0, and control characters
+//!   where a reference names them. Ends of lines become `\n`.
 //! * Names of end tags are compared by the tokenizer, as long as it has seen the start tag: not after
 //!   `seek`, and not for the element around a part. Depths are counted in any case.
 
@@ -403,11 +403,13 @@ pub(super) fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// What a reference stands for: one of the five, or a character by its number. A number beyond Unicode, a surrogate or a control
-/// character is no text.
+/// What a reference stands for: one of the five, or a character by its number. A number beyond Unicode, a surrogate or zero
+/// is no text. Control characters are, though XML 1.0 has none (4.1, Legal Character): .NET's writers send each that is in
+/// a string as a reference, and its readers take them (`CheckCharacters` is off in WCF). A character that stands there
+/// itself is refused, as it is there.
 fn resolve(reference: &BytesRef<'_>, at: usize) -> Visit<Cow<'static, str>> {
     match reference.resolve_char_ref() {
-        Ok(Some(character)) if is_char(character) => Ok(Cow::Owned(character.into())),
+        Ok(Some(character)) if character != '\0' => Ok(Cow::Owned(character.into())),
         Ok(None) => {
             let known = std::str::from_utf8(reference).ok().and_then(resolve_xml_entity);
             known.map(Cow::Borrowed).ok_or_else(|| Violation::Entity.at(at))
@@ -431,7 +433,8 @@ fn attribute_value(raw: &[u8]) -> Visit<Cow<'_, str>> {
         EscapeError::UnrecognizedEntity(..) => Violation::Entity.at(0),
         _ => Violation::BadText.at(0),
     })?;
-    if !value.chars().all(is_char) {
+    // As in `resolve`.
+    if value.contains('\0') {
         return Err(Violation::BadText.at(0));
     }
     Ok(Cow::Owned(value.into_owned()))

@@ -130,8 +130,20 @@ pub fn escape(text: &[u8], out: &mut Vec<u8>) {
         b'>' => Some(b"&gt;"),
         // A reader makes `\n` of it otherwise.
         b'\r' => Some(b"&#xD;"),
-        _ => None,
+        b'\t' | b'\n' => None,
+        other => control(other),
     });
+}
+
+/// The reference to a control character, which only a text that came as such a reference has.
+fn control(byte: u8) -> Option<&'static [u8]> {
+    const ALL: [&[u8]; 32] = [
+        b"", b"&#x1;", b"&#x2;", b"&#x3;", b"&#x4;", b"&#x5;", b"&#x6;", b"&#x7;", b"&#x8;", b"&#x9;",
+        b"&#xA;", b"&#xB;", b"&#xC;", b"&#xD;", b"&#xE;", b"&#xF;", b"&#x10;", b"&#x11;", b"&#x12;",
+        b"&#x13;", b"&#x14;", b"&#x15;", b"&#x16;", b"&#x17;", b"&#x18;", b"&#x19;", b"&#x1A;", b"&#x1B;",
+        b"&#x1C;", b"&#x1D;", b"&#x1E;", b"&#x1F;",
+    ];
+    ALL.get(usize::from(byte)).copied()
 }
 
 /// Appends the value of an attribute, which stands in quotation marks.
@@ -145,7 +157,7 @@ pub fn escape_attribute(text: &str, out: &mut Vec<u8>) {
         b'\t' => Some(b"&#x9;"),
         b'\n' => Some(b"&#xA;"),
         b'\r' => Some(b"&#xD;"),
-        _ => None,
+        other => control(other),
     });
 }
 
