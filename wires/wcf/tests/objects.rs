@@ -65,8 +65,10 @@ fn structs_of_unknown_types_read_as_what_they_hold() {
         // Clients that are not .NET's name no type.
         ("<v>5</v>", r#"Text("5")"#),
         ("<v><x>1</x><y i:nil='true'/></v>", r#"Struct([("x", Text("1")), ("y", Nothing)])"#),
-        ("<v/>", "Nothing"),
-        ("<v></v>", "Nothing"),
+        // `new object()` is something.
+        ("<v/>", r#"Text("")"#),
+        ("<v></v>", r#"Text("")"#),
+        ("<v i:nil='true'/>", "Nothing"),
     ] {
         assert_eq!(any(content).as_deref(), Ok(expected), "{content}");
     }
@@ -90,6 +92,15 @@ fn structs_of_unknown_types_read_as_what_they_hold() {
     assert!(any(&format!("<v i:type='a:T'>{many}</v>")).unwrap().starts_with(r#"Text("<a:m0 xmlns"#));
     let many: String = (0..300).map(|number| format!("<a:x><a:m{number}/></a:x>")).collect();
     assert!(any(&format!("<v i:type='a:T'>{many}</v>")).unwrap().starts_with(r#"Text("<a:x xmlns"#));
+}
+
+/// An enumeration that no operation names is text, and keeps the name of its type.
+#[test]
+fn a_text_of_an_unknown_type_keeps_its_name() {
+    let Ok(Value::Variant(held)) = read(Shape::Variant, "<v i:type='a:Color'>Red</v>") else { panic!() };
+    let (TypedShape(shape), value) = *held;
+    assert!(matches!(&shape, Shape::Alias(alias) if alias.id == "{urn:a}Color"), "{shape:?}");
+    assert_eq!(value, Value::Text("Red".to_owned()));
 }
 
 #[test]

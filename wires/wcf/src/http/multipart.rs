@@ -318,9 +318,9 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_read_again() {
-        let (content_type, body) = pack(Dialect::BASIC, vec![Bytes::from_static(b"<e>text</e>")]);
+        let (content_type, body) = pack(Dialect::BASIC, vec![Bytes::from_static(b"<e> text <f> </f></e>")]);
         let body = String::from_utf8(body.concat()).unwrap();
-        assert_eq!(read(&content_type, &body).unwrap(), "<e>text</e>");
+        assert_eq!(read(&content_type, &body).unwrap(), "<e> text <f> </f></e>");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! contract is known. The table is made for operations that have such values, and for nobody else.
 
 use super::graph::is_derived;
-use everywire_idl::wsdl::names;
+use everywire_idl::wsdl::names::{self, QName, SCHEMA, SERIALIZATION};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Interface, Operation};
 use std::collections::{HashMap, HashSet};
@@ -104,7 +104,12 @@ impl Walk {
                 held.arms.iter().for_each(|arm| self.shape(&arm.field.shape));
             }
             Shape::Alias(held) if is_new(held.identity()) => {
-                if matches!(shape.resolved(), Shape::Sequence(_) | Shape::Map(_)) {
+                // Flags are text under a name of their own, and so are restrictions of text; types of XML Schema need no contract.
+                let is_named = || {
+                    let name = QName::parse(&held.id);
+                    name.is_some_and(|name| ![SCHEMA, SERIALIZATION].contains(&&*name.namespace))
+                };
+                if matches!(shape.resolved(), Shape::Sequence(_) | Shape::Map(_)) || is_named() {
                     self.found(shape);
                 }
                 self.shape(&held.target);
@@ -122,5 +127,33 @@ impl Walk {
             Shape::Pointer(pointer) => self.shape(&pointer.target),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::shape::{Alias, Hold, Text};
+    use everywire_model::{Direction, Parameter};
+
+    /// Flags are a text under a name, and a value of any type may be some of them.
+    #[test]
+    fn flags_are_known_by_their_name() {
+        let alias = |id: &'static str| {
+            let target = Shape::Text(Text::NARROW);
+            Shape::Alias(Hold::new(Alias { name: "".into(), id: id.into(), target }))
+        };
+        let shapes = [
+            Shape::Variant,
+            alias("{urn:a}Kinds;list,One=1,Two=2"),
+            alias("{http://www.w3.org/2001/XMLSchema}decimal"),
+        ];
+        let parameter =
+            |shape| Parameter { direction: Direction::In, field: Field { name: "p".into(), shape } };
+        let operation = Operation::new("Do", shapes.into_iter().map(parameter).collect(), Shape::Void);
+        let types = Types::of(None, &operation);
+        let types = types.as_deref();
+        assert_eq!(types.map(|types| types.named("Kinds").len()), Some(1));
+        assert_eq!(types.map(|types| types.named("decimal").len()), Some(0));
     }
 }

@@ -80,9 +80,13 @@ pub(super) fn notation(shape: &Shape) -> Option<Notation> {
 /// A text that stands for elements, of a type that they name or of none.
 pub(super) fn markup(told: Option<(&str, &str)>) -> Shape {
     let plain = carried(SCHEMA, "anyXML");
-    let Some((namespace, local)) = told else { return plain };
+    told.map_or(plain.clone(), |(namespace, local)| self::told(namespace, local, plain))
+}
+
+/// A value under the name of the type that it told.
+pub(super) fn told(namespace: &str, local: &str, target: Shape) -> Shape {
     let id = format!("{{{namespace}}}{local}").into();
-    Shape::Alias(Hold::new(Alias { name: local.to_owned().into(), id, target: plain }))
+    Shape::Alias(Hold::new(Alias { name: local.to_owned().into(), id, target }))
 }
 
 /// Whether a value tells no type, since it is XML of none.

@@ -34,7 +34,7 @@ pub(super) use state::ElementSource;
 use super::Reading;
 use super::cursor::{Cursor, Entered, Run};
 use super::graph::is_derived;
-use super::names::{Notation, SCHEMA, notation, schema_duration, schema_shape};
+use super::names::{self, Notation, SCHEMA, notation, schema_duration, schema_shape};
 use super::scalar::Content;
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
@@ -314,7 +314,10 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             if let Some(name) = name.filter(|_| !self.cursor.ends()) {
                 return self.shape_without_type(name);
             }
-            // Nothing, or an object of no type.
+            // Nothing at all is another thing than an object of no type (`new object()`), whose element is empty.
+            if entered.as_ref().is_some_and(|entered| !entered.nil) {
+                return Ok(names::markup(None));
+            }
             *len = 0;
             if entered.take().is_some() {
                 self.cursor.finish()?;

@@ -96,7 +96,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let mut outside = Outside { at: place.0, scope: vec![told], known: HashMap::new() };
         let seen = self.look(Some(&mut outside));
         self.cursor.seek(place.0, place.1);
-        or_markup(seen.and_then(|seen| shape(seen, local, &namespace)), markup)
+        let shape = or_markup(seen.and_then(|seen| shape(seen, local, &namespace)), markup)?;
+        // An enumeration that no operation names, perhaps: whoever gets the text again knows the type.
+        Ok(if matches!(shape, Shape::Text(_)) { names::told(&namespace, local, shape) } else { shape })
     }
 
     /// The namespace of the type that the element tells which starts at this offset, and where it says so.
