@@ -105,7 +105,7 @@ fn ask(object: &Object, profile: &Profile, settings: &Settings) -> Result<Contra
         object.target().resolver().resolve(&Reference { profiles, ..Reference::default() })
     };
     if settings.binding.is_http() {
-        match pages(&at(profile.key.clone())?) {
+        match pages(&at(profile.key.clone())?, &settings.query) {
             Ok(documents) => return read(&documents),
             Err(failure) if !is_lack(&failure) => return Err(tidy(&failure)),
             Err(_) => {}
@@ -166,7 +166,8 @@ fn read(documents: &[(String, String)]) -> Result<Contract, Failure> {
 }
 
 /// The description's first page, and all pages of the same service that it leads to. Other addresses are not followed.
-fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
+/// `own`: what stands behind the path in the service's own address.
+fn pages(object: &Object, own: &str) -> Result<Vec<(String, String)>, Failure> {
     let mut wanted = vec!["wsdl".to_owned()];
     let mut documents: Vec<(String, String)> = Vec::new();
     let mut held = 0;
@@ -179,10 +180,7 @@ fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
             return Err(Failure::over_limit(Initiator::Peer, "bytes of the description", held, LARGEST));
         }
         for import in wsdl::imports(&page) {
-            // Only the query is used: the host may be one that nobody here can reach.
-            let named = import.location.split_once('?').map(|(_, query)| query.to_owned());
-            let query = named.filter(|query| query.starts_with("xsd=") || query.starts_with("wsdl="));
-            wanted.extend(query.filter(|query| !wanted.contains(query)));
+            wanted.extend(page_of(&import.location, own).filter(|query| !wanted.contains(query)));
         }
         if wanted.len() > PAGES {
             let (what, asked) = ("pages of the description", wanted.len());
@@ -191,6 +189,16 @@ fn pages(object: &Object) -> Result<Vec<(String, String)>, Failure> {
         documents.push((format!("?{query}"), page));
     }
     Ok(documents)
+}
+
+/// The query of the page that an import leads to, without that of the service's own address, which goes with every request.
+/// Only the query is used: the host may be one that nobody here can reach.
+fn page_of(location: &str, own: &str) -> Option<String> {
+    let (_, query) = location.split_once('?')?;
+    let is_own = |part: &str| own.split('&').any(|known| known == part);
+    let parts: Vec<&str> = query.split('&').filter(|part| !is_own(part)).collect();
+    let is_page = parts.iter().any(|part| part.starts_with("xsd=") || part.starts_with("wsdl="));
+    is_page.then(|| parts.join("&"))
 }
 
 /// The answer to WS-Transfer's Get, the whole envelope.
@@ -240,6 +248,19 @@ fn text(body: &Body) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A service behind a query has it in the addresses of its pages, too.
+    #[test]
+    fn pages_are_named_by_what_the_service_adds() {
+        let page = |location: &str, own: &str| page_of(location, own);
+        assert_eq!(page("http://h/s?xsd=xsd0", "").as_deref(), Some("xsd=xsd0"));
+        assert_eq!(page("http://h/s?id=5&xsd=xsd0", "id=5").as_deref(), Some("xsd=xsd0"));
+        assert_eq!(page("?wsdl=w1&a=1&b=2", "a=1&b=2").as_deref(), Some("wsdl=w1"));
+        assert_eq!(page("http://h/s?lang=de&xsd=1", "").as_deref(), Some("lang=de&xsd=1"));
+        for none in ["http://h/s.xsd", "http://h/s?id=5", "http://h/s?id=xsd=1", ""] {
+            assert_eq!(page(none, "id=5"), None, "{none}");
+        }
+    }
 
     #[test]
     fn only_a_service_without_metadata_is_told_to_have_none() {
