@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod address;
+mod addressing;
 mod attacks_framing;
 mod attacks_http;
 mod attacks_reliable;

@@ -23,6 +23,7 @@ use super::cursor::{Cursor, Document, Element};
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY};
 use super::outline::is_own;
+use super::parameters::{self, Echoed, Endpoint};
 use super::rm::Headers;
 use super::{Dialect, Form, Soap};
 use crate::limits::MAX_HEADERS;
@@ -45,6 +46,12 @@ pub(super) struct Head<'a> {
     pub(super) relates_to: Option<MessageId>,
     /// Where answers are wanted, if that is not who sent the message.
     pub(super) reply_to: Option<Cow<'a, str>>,
+    /// Parameters of where answers go, as headers of them.
+    pub(super) reply_headers: String,
+    /// The same of where faults go, if that is said of them.
+    pub(super) fault_headers: Option<String>,
+    /// Whether there are more of them than are kept.
+    pub(super) is_long: bool,
     /// Headers that must be understood and that addressing does not define.
     pub(super) demanding: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// An addressing header that stands twice, or that is broken.
@@ -201,11 +208,17 @@ impl<'a> Head<'a> {
                 }
             }
             "ReplyTo" => {
-                let is_address = |child: &Element<'_>| child.is(ADDRESSING, "Address");
-                let address = cursor.first(is_address, |cursor, _| cursor.trimmed())?.unwrap_or_default();
+                let Endpoint { address, headers, is_long } = Endpoint::read(cursor)?;
                 note("ReplyTo", &mut self.reply_to, address, &mut self.invalid);
+                self.reply_headers = headers;
+                self.is_long |= is_long;
             }
-            "From" | "FaultTo" => cursor.skip()?,
+            "FaultTo" => {
+                let Endpoint { headers, is_long, .. } = Endpoint::read(cursor)?;
+                self.fault_headers = Some(headers);
+                self.is_long |= is_long;
+            }
+            "From" => cursor.skip()?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -231,6 +244,16 @@ impl<'a> Head<'a> {
     pub(super) fn is_fault(&self, soap: Soap) -> bool {
         let is = |first: &First<'_>| first.local == "Fault" && first.namespace == soap.namespace();
         self.first.as_ref().is_some_and(is)
+    }
+
+    /// What answers and faults repeat, in the form of the message; nothing if that is nothing.
+    pub(super) fn echoed(&self, form: Form) -> Visit<Option<Box<Echoed>>> {
+        let faults = self.fault_headers.as_ref().unwrap_or(&self.reply_headers);
+        if self.reply_headers.is_empty() && faults.is_empty() {
+            return Ok(None);
+        }
+        let reply = parameters::written(form, &self.reply_headers)?;
+        Ok(Some(Box::new(Echoed { reply, fault: parameters::written(form, faults)? })))
     }
 
     /// Whether no answer is wanted.

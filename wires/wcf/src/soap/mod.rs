@@ -18,6 +18,7 @@ mod head;
 mod ids;
 mod names;
 mod outline;
+mod parameters;
 mod passage;
 mod put;
 mod rm;

@@ -36,10 +36,10 @@ impl SoapChannel {
     }
 
     fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
-        while let Some(Refusal { said, relates_to, not_understood }) = self.own.pop_front() {
+        while let Some(Refusal { said, relates_to, not_understood, echoed }) = self.own.pop_front() {
             // Such a fault is of no sequence, so the session must not number it.
             let held = self.reliable.take();
-            let put = self.put_fault(&said, relates_to.as_ref(), &not_understood, None, out);
+            let put = self.put_fault(&said, relates_to.as_ref(), &echoed, &not_understood, None, out);
             self.reliable = held;
             if put.is_ok() {
                 let action = Some(said.action.as_ref().into());
@@ -122,6 +122,6 @@ impl SoapChannel {
     }
 
     pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
-        self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new() });
+        self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new(), echoed: Vec::new() });
     }
 }

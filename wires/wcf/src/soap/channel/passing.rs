@@ -89,13 +89,16 @@ impl SoapChannel {
         }
         self.check_passes(body)?;
         let unique = self.answered_by(call);
-        let plain = !self.is_timed() && call.reply_to.is_none() && unique.is_some() && is_unchanged(body);
+        let is_usual = call.reply_to.is_none() && call.echoed.is_none();
+        let plain = !self.is_timed() && is_usual && unique.is_some() && is_unchanged(body);
         let head = Known { key: &call.key, operation: None, identified: true };
         if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {
             return Ok(());
         }
         let (relates_to, to, security) =
             (call.message_id.as_ref(), call.reply_to.as_deref(), self.timestamp());
+        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.reply);
+        let security = [&security, echoed].concat();
         let saying = Saying { relates_to, to, headers: &security, ..Saying::default() };
         let own = Own { action: None, saying, changes: [body.headers(), headers] };
         self.put_passed(body, &own, plain.then_some(head), out)

@@ -32,6 +32,7 @@ use crate::soap::faults::{Fault, Said, failure, said};
 use crate::soap::head::{First, Head, Message};
 use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
+use crate::soap::parameters;
 use crate::soap::rm::{Arrived, Came, Verdict};
 use crate::soap::security;
 use crate::soap::seen::{self, Kept, Meaning, Place};
@@ -98,7 +99,8 @@ impl SoapChannel {
                     if let Some(met) = self.plans.get(index).filter(|_| room) {
                         let (plan, key) = self.spare.serving(&met.plan, key);
                         let message_id = guid.map(MessageId::Unique);
-                        let call = Serving { plan, index, message_id, answered, key, reply_to: None };
+                        let (reply_to, echoed) = (None, None);
+                        let call = Serving { plan, index, message_id, answered, key, reply_to, echoed };
                         self.serve(call, asked, document, place, kept.as_ref());
                         return Ok(());
                     }
@@ -381,7 +383,11 @@ impl SoapChannel {
         let reply_to =
             head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
         // What came in a session must not be taken for anything but what its number says.
+        let Ok(echoed) = head.echoed(self.dialect.form) else {
+            return self.refuse_for(head, Kind::BadArgument, &String::from_utf8_lossy(&asked), "");
+        };
         if reply_to.is_none()
+            && echoed.is_none()
             && self.reliable.is_none()
             && self.side == Side::Server
             && let Ok(number) = u32::try_from(index)
@@ -390,7 +396,8 @@ impl SoapChannel {
             self.seen.remember(self.dialect, message, (&plan.arguments, plan.passes), meaning);
         }
         let reply_to = reply_to.map(Into::into);
-        let call = Serving { plan, index, message_id: head.message_id.clone(), answered, key, reply_to };
+        let message_id = head.message_id.clone();
+        let call = Serving { plan, index, message_id, answered, key, reply_to, echoed };
         let kept = Kept::of(head);
         self.serve(call, asked, document.clone(), Place::outside(head.body), Some(&kept));
     }
@@ -401,6 +408,14 @@ impl SoapChannel {
             let reason = format!(
                 "A header representing a Message Addressing Property is not valid and the message cannot be \
                          processed: there are two headers '{name}'."
+            );
+            return Some(Said::addressing("InvalidAddressingHeader", reason));
+        }
+        if head.is_long {
+            let reason = format!(
+                "A header representing a Message Addressing Property is not valid and the message cannot be \
+                         processed: the reference parameters of an address have more than {} bytes.",
+                parameters::LONGEST
             );
             return Some(Said::addressing("InvalidAddressingHeader", reason));
         }
@@ -503,7 +518,9 @@ impl SoapChannel {
         self.owe_nothing(head);
         if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
             let relates_to = head.message_id.clone();
-            self.own.push_back(Refusal { said, relates_to, not_understood });
+            let echoed = head.echoed(self.dialect.form).ok().flatten();
+            let echoed = echoed.map(|echoed| echoed.fault).unwrap_or_default();
+            self.own.push_back(Refusal { said, relates_to, not_understood, echoed });
         }
     }
 

@@ -346,8 +346,11 @@ impl SoapChannel {
             Some(headers) => self.brought(headers)?,
             None => Vec::new(),
         };
-        let special =
-            self.reliable.is_some() || call.reply_to.is_some() || self.is_timed() || !brought.is_empty();
+        let special = self.reliable.is_some()
+            || call.echoed.is_some()
+            || call.reply_to.is_some()
+            || self.is_timed()
+            || !brought.is_empty();
         // What has no header of its own can be written by the template.
         let plain = !special && call.plan.headers.is_empty();
         if let Some(guid) = self.answered_by(call).filter(|_| plain)
@@ -369,6 +372,7 @@ impl SoapChannel {
         }
         let mut headers = self.timestamp();
         headers.extend_from_slice(&brought);
+        headers.extend(call.echoed.iter().flat_map(|echoed| &echoed.reply));
         let saying = Saying {
             action: &call.plan.reply_action,
             relates_to: call.message_id.as_ref(),
@@ -402,14 +406,16 @@ impl SoapChannel {
         let reason = "The creator of this fault did not specify a Reason.".to_owned();
         let said = Said { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
         let detail = Some((shape, declared.map(|declared| &declared.detail), fields));
-        self.put_fault(&said, call.message_id.as_ref(), &[], detail, out)
+        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
+        self.put_fault(&said, call.message_id.as_ref(), echoed, &[], detail, out)
     }
 
     /// Appends the fault of a failure. That cannot be encoded only where nothing can.
     fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut SendBuffer) -> Answered {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
-        match self.put_fault(&said, call.message_id.as_ref(), &[], None, out) {
+        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
+        match self.put_fault(&said, call.message_id.as_ref(), echoed, &[], None, out) {
             Ok(()) => Answered { sends: self.has_left(out), fault: true },
             Err(_) => Answered::default(),
         }
@@ -420,12 +426,13 @@ impl SoapChannel {
         &mut self,
         said: &Said,
         relates_to: Option<&MessageId>,
+        echoed: &[u8],
         not_understood: &[(String, String)],
         detail: Option<(&Struct, Option<&QName>, &dyn Encode)>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
-        let (action, headers) = (&said.action, &self.timestamp());
+        let (action, headers) = (&said.action, &[&self.timestamp(), echoed].concat());
         let saying = Saying { action, relates_to, not_understood, headers, ..Saying::default() };
         let sent = Sent { saying, fault: true, ..Sent::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {

@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::soap::Dialect;
 use crate::soap::faults::Said;
 use crate::soap::ids::{Ids, MessageId};
+use crate::soap::parameters::Echoed;
 use crate::soap::rm::{Owner, Reliable};
 use crate::soap::seen::Seen;
 use crate::soap::waiting::Open;
@@ -80,6 +81,8 @@ pub(super) struct Refusal {
     pub(super) said: Said,
     pub(super) relates_to: Option<MessageId>,
     pub(super) not_understood: Vec<(String, String)>,
+    /// Headers that it repeats.
+    pub(super) echoed: Vec<u8>,
 }
 
 /// A call that the peer began.
@@ -95,6 +98,8 @@ pub(super) struct Serving {
     pub(super) key: Bytes,
     /// Where the caller wants the answer, if not back along the channel; it stands in the answer's `To`.
     pub(super) reply_to: Option<Box<str>>,
+    /// What the answer repeats of that.
+    pub(super) echoed: Option<Box<Echoed>>,
 }
 
 /// Parts of the last calls that ended. The next call mostly needs the same, and so neither clones an `Arc`

@@ -1,0 +1,103 @@
+//! Where answers go: what an address has beside itself comes back with them.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::common::binary;
+use crate::soap_support::*;
+use everywire_model::{Answer, Failure, Initiator, Kind};
+use everywire_wcf::dictionary::static_word;
+use everywire_wcf::nbfx::xml::to_xml;
+use everywire_wcf::soap::Dialect;
+use everywire_wcf::values::Form;
+
+fn request(more: &str) -> String {
+    format!(
+        "<s:Envelope xmlns:s='http://www.w3.org/2003/05/soap-envelope' xmlns:a='http://www.w3.org/2005/08/addressing'><s:Header>\
+         <a:MessageID>urn:uuid:0000aaaa-0000-0000-0000-000000000001</a:MessageID>{more}\
+         <a:To>http://localhost:10170/TCP/ro</a:To><a:Action>http://tempuri.org/IRemoteObject/InOutInt</a:Action></s:Header>\
+         <s:Body><InOutInt xmlns='http://tempuri.org/'><x>5</x></InOutInt></s:Body></s:Envelope>"
+    )
+}
+
+fn reference(name: &str, parameters: &str) -> String {
+    format!(
+        "<a:{name}><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address>\
+         <a:ReferenceParameters>{parameters}</a:ReferenceParameters></a:{name}>"
+    )
+}
+
+/// What is said to such a request: with the results of the operation, or with a failure.
+fn said(dialect: Dialect, more: &str, fails: bool) -> String {
+    let contract = remote_object();
+    let mut pair = serving(dialect, &contract);
+    let document = request(more);
+    let document = if dialect.form == Form::Binary { binary(&document) } else { document.into_bytes() };
+    pair.hand_over(&document, None).unwrap();
+    let incoming = pair.incoming();
+    let operation = find(&contract, "InOutInt");
+    let results = List(&operation.results, vec![Arg::Int(6)]);
+    let failure = Failure::new(Kind::Internal, Initiator::Peer, "no");
+    let answer = if fails { Answer::Failed(&failure) } else { Answer::Done(&results) };
+    let (_, payload) = pair.answer(incoming.id, answer);
+    match dialect.form {
+        Form::Text => String::from_utf8(payload).unwrap(),
+        Form::Binary => to_xml(&payload, static_word).unwrap(),
+    }
+}
+
+/// WS-Addressing 1.0 SOAP Binding, 2.3; Core, 3.4.
+#[test]
+fn reference_parameters_of_an_answer_are_its_headers() {
+    let id = "<q:Id xmlns:q='urn:q' q:k='1' l='2'>a &amp; b<r/></q:Id><Plain>7</Plain>";
+    for dialect in [Dialect::WS, Dialect::BINARY] {
+        let reply = reference("ReplyTo", id);
+        for fails in [false, true] {
+            let answer = said(dialect, &reply, fails);
+            let (head, _) = answer.split_once(":Body>").unwrap();
+            for part in [
+                "<Id xmlns=\"urn:q\"",
+                "IsReferenceParameter=\"true\"",
+                ">a &amp; b<r xmlns=\"\"/></Id>",
+                "<Plain ",
+                ">7</Plain>",
+                "l=\"2\"",
+            ] {
+                assert!(head.contains(part), "{part}: {answer}");
+            }
+            // A second time, since heads that came before are not read again.
+            assert_eq!(said(dialect, &reply, fails), answer);
+        }
+        // Faults have an address of their own.
+        let both = reply.clone() + &reference("FaultTo", "<Other/>");
+        assert!(
+            said(dialect, &both, false).contains("</Id>") && !said(dialect, &both, false).contains("Other")
+        );
+        assert!(
+            said(dialect, &both, true).contains("<Other ") && !said(dialect, &both, true).contains("</Id>")
+        );
+        // Nobody says for this side what it says itself.
+        let own = reference("ReplyTo", "<a:To>urn:x</a:To><Plain/>");
+        let answer = said(dialect, &own, false);
+        assert!(!answer.contains("urn:x") && answer.contains("<Plain "), "{answer}");
+    }
+}
+
+#[test]
+fn reference_parameters_are_bounded() {
+    for (parameters, whole) in [
+        (format!("<p>{}</p>", "x".repeat(1000)), true),
+        (format!("<p>{}</p>", "x".repeat(3000)), false),
+        (format!("<p>{}</p>", "<q/>".repeat(1000)), false),
+        ("<p/>".repeat(1000), false),
+    ] {
+        let contract = remote_object();
+        let mut pair = serving(Dialect::WS, &contract);
+        pair.hand_over(request(&reference("ReplyTo", &parameters)).as_bytes(), None).unwrap();
+        if whole {
+            let _ = pair.incoming();
+        } else {
+            let fault = String::from_utf8(pair.server_says().unwrap().1).unwrap();
+            assert!(fault.contains("InvalidAddressingHeader") && fault.contains("2048 bytes"), "{fault}");
+        }
+    }
+}
