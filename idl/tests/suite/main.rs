@@ -11,6 +11,7 @@ mod kidl;
 mod left_out;
 mod marks;
 mod midl;
+mod midl_again;
 mod midl_corpus;
 mod midl_files;
 mod omniidl;

@@ -194,7 +194,14 @@ impl Builder<'_> {
         self.ahead += 1;
         // Its definitions are not inside of the interface that is derived from it.
         let around = std::mem::replace(&mut self.pointer_default, PointerKind::Unique);
+        // What the background needs of the contract keeps its place there.
+        let kept = self.behind && !self.report.is_background(item.span);
+        let own = self.background.len();
         self.at_its_place(item, |builder| builder.whole_interface(item, interface));
+        if kept {
+            let aside = self.background.split_off(own.min(self.background.len()));
+            self.aside.insert(name.to_owned(), aside);
+        }
         self.pointer_default = around;
         self.ahead -= 1;
         self.interfaces.get(name).cloned()

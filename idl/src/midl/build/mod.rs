@@ -117,6 +117,8 @@ struct Builder<'a> {
     /// Interfaces that were defined before their turn, because their methods are the signals of others, or others are
     /// derived from them.
     early: HashSet<String>,
+    /// Definitions of own interfaces that a file in the background needed first, until their turn comes.
+    aside: HashMap<String, Vec<Definition>>,
     /// How many of them are being defined inside one another.
     ahead: usize,
     /// Whether `definitions` and `background` have changed places: what is defined is in the background.
@@ -185,6 +187,7 @@ impl<'a> Builder<'a> {
             exceptions: HashMap::new(),
             announced: HashMap::new(),
             early: HashSet::new(),
+            aside: HashMap::new(),
             ahead: 0,
             behind: false,
             texts: 0,
@@ -317,6 +320,8 @@ impl<'a> Builder<'a> {
             }
             ItemKind::Interface(interface) => {
                 if self.early.contains(&interface.ident.name) {
+                    let aside = self.aside.remove(&interface.ident.name);
+                    self.definitions.extend(aside.into_iter().flatten());
                     return;
                 }
                 self.whole_interface(item, interface);

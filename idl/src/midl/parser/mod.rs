@@ -16,6 +16,7 @@ mod attributes;
 mod expressions;
 mod interfaces;
 mod pragmas;
+mod quoted;
 mod types;
 
 use super::ast::{Attribute, Declarator, Ident, Item, ItemKind, TypeKind};
@@ -102,15 +103,20 @@ impl Parser<'_> {
         let kind = match word {
             "import" => return self.import().map(|()| None),
             "importlib" => return self.import_library().map(|()| None),
-            // Text for the C header, and switches of the compiler.
+            // Text for the C header, which may be a constant of a printed contract, and switches of the compiler.
             "cpp_quote" | "midl_pragma" => {
                 self.advance();
                 while !matches!(self.current.kind, Kind::Punct("(") | Kind::End) {
                     self.advance();
                 }
-                self.skip_parentheses()?;
+                let mut quoted = None;
+                self.parentheses(|kind| {
+                    if let Kind::Text { value, .. } = kind {
+                        quoted = quoted::constant(value, span);
+                    }
+                })?;
                 self.accept(";");
-                return Ok(None);
+                return Ok(quoted.map(|kind| Item { kind, attributes, doc, span }));
             }
             "library" => {
                 self.advance();
@@ -356,6 +362,11 @@ impl Parser<'_> {
 
     /// Steps over `( ... )`, whatever is in it.
     fn skip_parentheses(&mut self) -> Parse<()> {
+        self.parentheses(|_| {})
+    }
+
+    /// Looks at each token of `( ... )`.
+    fn parentheses(&mut self, mut look: impl FnMut(&Kind)) -> Parse<()> {
         let opening = self.current.span;
         self.expect("(")?;
         let mut level = 1usize;
@@ -370,6 +381,7 @@ impl Parser<'_> {
                 Kind::Punct(")") => level -= 1,
                 _ => {}
             }
+            look(&self.current.kind);
             self.advance();
         }
         Ok(())

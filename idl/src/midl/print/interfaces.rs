@@ -11,7 +11,6 @@
 //! same bytes.
 
 use super::super::ids::{iid, plain, sink_iid};
-use super::super::known;
 use super::super::made::told_by;
 use super::declare::Place;
 use super::{Printer, comment, escaped, ident, is_help};
@@ -66,16 +65,6 @@ impl Printer {
         out.push_str("};\n");
         if let Some(listener) = listener {
             self.sink(interface, &listener, out);
-        }
-    }
-
-    /// The bases that the contract does not define, since they are local: their methods have numbers.
-    pub(super) fn local_bases(&mut self, interface: &Interface, out: &mut String) {
-        let Some(base) = interface.bases.first() else { return };
-        let known = known::interface(&base.name).is_some() || self.contract.contains(base.name.as_ref());
-        if !known && self.defined.insert(base.name.to_string()) {
-            self.local_bases(base, out);
-            self.interface(base, out);
         }
     }
 

@@ -12,6 +12,7 @@
 //!
 //! Names become identifiers of C: scopes are joined with `_`, words of MIDL and C get a `_` behind them.
 
+mod bases;
 mod declare;
 mod interfaces;
 mod types;
@@ -40,6 +41,7 @@ use uuid::Uuid;
 /// Handles of an operating system: they cannot travel.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     let contract = &*crate::raised::apart(contract);
+    let contract = &*bases::described(contract);
     let contract = &*crate::order::sorted(contract, str::to_owned);
     match printed(contract)? {
         (text, unknown) if unknown.is_empty() => Ok(text),
@@ -144,7 +146,7 @@ impl Printer {
         }
         // Classes come last: what they name must stand before them.
         let (mut library, mut classes) = (String::new(), String::new());
-        let mut first = None;
+        let (mut first, mut first_class) = (None, None);
         for (number, definition) in contract.definitions.iter().enumerate() {
             self.at = number;
             let mut text = String::new();
@@ -157,16 +159,15 @@ impl Printer {
                     match interface.kind {
                         InterfaceKind::Class => self.class(interface, &mut text),
                         InterfaceKind::Dispatch => self.dispinterface(interface, &mut text),
-                        _ => {
-                            self.local_bases(interface, &mut text);
-                            self.interface(interface, &mut text);
-                        }
+                        _ => self.interface(interface, &mut text),
                     }
                     self.defined.insert(interface.name.to_string());
                     if matches!(interface.kind, InterfaceKind::Class | InterfaceKind::Dispatch) {
-                        first.get_or_insert_with(|| interface.name.clone());
                         out.push_str(&std::mem::take(&mut self.pending));
                         let class = interface.kind == InterfaceKind::Class;
+                        // As they will stand there: classes come last.
+                        let first = if class { &mut first_class } else { &mut first };
+                        first.get_or_insert_with(|| interface.name.clone());
                         if class { &mut classes } else { &mut library }.push_str(&text);
                         continue;
                     }
@@ -175,7 +176,7 @@ impl Printer {
             out.push_str(&std::mem::take(&mut self.pending));
             out.push_str(&text);
         }
-        if let Some(first) = first {
+        if let Some(first) = first.or(first_class) {
             let name = self.names.name(&format!("{}Lib", ident(&first)));
             // A library needs a UUID, which no contract gives; it is made of the name, so that it is the same
             // each time.
@@ -224,9 +225,10 @@ impl Printer {
             Shape::Text(text) if text.kind == TextKind::Narrow => "char *".to_owned(),
             Shape::Text(_) => "wchar_t *".to_owned(),
             // MIDL has no constants with fractions.
-            Shape::F32 | Shape::F64 => {
+            kind @ (Shape::F32 | Shape::F64) => {
+                let kind = if matches!(kind, Shape::F32) { "float" } else { "double" };
                 let value = if let Value::Float(value) = constant.value { value } else { 0.0 };
-                let _ = writeln!(out, "cpp_quote(\"static const double {name} = {value:?};\")");
+                let _ = writeln!(out, "cpp_quote(\"static const {kind} {name} = {value:?};\")");
                 return;
             }
             _ => self.element(&constant.shape) + " ",
@@ -236,7 +238,8 @@ impl Printer {
             (Value::Bool(value), _) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
             // Compilers take no longer ones.
             (Value::Integer(value), _) if !(i128::from(i32::MIN)..=i128::from(u32::MAX)).contains(value) => {
-                let _ = writeln!(out, "cpp_quote(\"#define {name} {value}LL\")");
+                let unsigned = if matches!(constant.shape.resolved(), Shape::U64) { "U" } else { "" };
+                let _ = writeln!(out, "cpp_quote(\"#define {name} {value}{unsigned}LL\")");
                 return;
             }
             (Value::Integer(value), _) => value.to_string(),
