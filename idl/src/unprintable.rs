@@ -1,7 +1,8 @@
 //! What a language cannot say.
 //!
 //! Each printer returns the first thing that it cannot express and prints nothing then: half a contract would
-//! be read as a whole one. OMG IDL alone never fails, since it writes `any` with a comment in such places.
+//! be read as a whole one. OMG IDL never fails, since it writes `any` with a comment in such places; introspection data of D-Bus has a
+//! comment in place of a member, since every message names its method, and fails only where nothing is left.
 
 use std::fmt::{self, Display, Formatter};
 

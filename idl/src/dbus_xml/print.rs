@@ -1,7 +1,7 @@
 //! Interfaces to elements.
 //!
-//! Two uses: a contract as a file, where a member that D-Bus cannot say is an error; and the answer of a
-//! served object, where such a member is left out with a comment, since the rest can still be called.
+//! Two uses: a contract as a file, and the answer of a served object. In both a member that D-Bus cannot say is left out, and a comment
+//! in its place says why: the rest can be called, since every message names its method. A contract of which nothing is left is an error.
 //!
 //! State: the text so far. A member is printed whole or not at all: the text is cut back to its beginning
 //! where a type in it has no signature. An interface stands once in a node, and in the answer of an object
@@ -33,16 +33,19 @@ const RAISES_NOTHING: &str = "a method without a reply raises nothing";
 
 /// A whole contract.
 pub(super) fn contract(contract: &Contract) -> Result<String, Unprintable> {
-    let mut printer = Printer { out: HEAD.to_owned(), strict: true };
+    let mut printer = Printer { strict: true, ..Printer::new() };
     let mut done = HashSet::new();
     for interface in contract.interfaces() {
         // Two interfaces of another language may have one name on D-Bus: the first is printed.
         if done.insert(names::of_interface(interface).into_owned()) {
-            printer.interface(interface)?;
+            printer.interface(interface);
         }
     }
     printer.out.push_str("</node>\n");
-    Ok(printer.out)
+    match printer.trouble {
+        Some(trouble) if printer.members == 0 => Err(trouble),
+        _ => Ok(printer.out),
+    }
 }
 
 /// One object.
@@ -53,10 +56,9 @@ pub(super) fn node(interfaces: &[&Interface], children: &[String]) -> String {
         // An object answers for its bases as well, and D-Bus knows no inheritance.
         with_bases(interface, &mut all, &mut done);
     }
-    let mut printer = Printer { out: HEAD.to_owned(), strict: false };
+    let mut printer = Printer::new();
     for interface in all {
-        // Not strict: nothing fails.
-        let _ = printer.interface(interface);
+        printer.interface(interface);
     }
     for child in children {
         printer.open(1, "node", &[("name", child)]);
@@ -79,13 +81,21 @@ fn with_bases<'i>(interface: &'i Interface, all: &mut Vec<&'i Interface>, done: 
 
 struct Printer {
     out: String,
-    /// Whether a member that cannot be printed is an error; else a comment stands in its place.
+    /// Whether a method stays out whose exceptions cannot be said. A served object shows it without them.
     strict: bool,
+    /// How many members were printed.
+    members: usize,
+    /// The first member that was left out.
+    trouble: Option<Unprintable>,
 }
 
 impl Printer {
+    fn new() -> Self {
+        Self { out: HEAD.to_owned(), strict: false, members: 0, trouble: None }
+    }
+
     /// Own members alone: inherited ones are printed with their bases.
-    fn interface(&mut self, interface: &Interface) -> Result<(), Unprintable> {
+    fn interface(&mut self, interface: &Interface) {
         let name = names::of_interface(interface);
         self.open(1, "interface", &[("name", &name)]);
         self.out.push_str(">\n");
@@ -96,7 +106,7 @@ impl Printer {
                 // A served object can be called all the same, so it shows such a method without its exceptions.
                 let is_refused = self.strict && operation.oneway && !operation.raises.is_empty();
                 let wrong = if is_refused { Some(RAISES_NOTHING.to_owned()) } else { wrong(member) };
-                self.member(interface, member, wrong, |printer| printer.method(operation, member))?;
+                self.member(interface, member, wrong, |printer| printer.method(operation, member));
             }
         }
         let mut of_signals = kept_of_signals(&interface.notes);
@@ -105,46 +115,43 @@ impl Printer {
                 let member = names::of_signal(signal);
                 let kept = of_signals.remove(&*signal.label).unwrap_or_default();
                 let print = |printer: &mut Self| printer.signal(&kept, signal, member);
-                self.member(interface, member, wrong(member), print)?;
+                self.member(interface, member, wrong(member), print);
             }
         }
         for attribute in interface.attributes.iter().filter(|own| own.getter >= interface.inherited) {
             let getter = interface.operations.get(attribute.getter);
             let setter = attribute.setter.and_then(|setter| interface.operations.get(setter));
             let property = |printer: &mut Self| printer.property(attribute, getter, setter);
-            self.member(interface, &attribute.name, None, property)?;
+            self.member(interface, &attribute.name, None, property);
         }
         self.out.push_str("  </interface>\n");
-        Ok(())
     }
 
-    /// Prints a member whole or not at all. On an error of a printer that is not strict, the text is cut back
-    /// to where the member began. `wrong` says what D-Bus forbids of it.
+    /// Prints a member whole or not at all. On an error the text is cut back to where the member began. `wrong` says what D-Bus forbids of it.
     fn member(
         &mut self,
         interface: &Interface,
         name: &str,
         wrong: Option<String>,
         print: impl FnOnce(&mut Self) -> Result<(), SignatureError>,
-    ) -> Result<(), Unprintable> {
+    ) {
         let at = self.out.len();
         let printed = match wrong {
             Some(wrong) => Err(wrong),
             None => print(self).map_err(|error| error.to_string()),
         };
         match printed {
-            Ok(()) => Ok(()),
-            Err(reason) if self.strict => Err(Unprintable {
-                language: "D-Bus introspection XML",
-                place: format!("{}.{name}", interface.name),
-                reason,
-            }),
-            Err(error) => {
+            Ok(()) => self.members += 1,
+            Err(reason) => {
                 self.out.truncate(at);
                 // Two hyphens would end a comment (XML 1.0, 2.5).
-                let comment = format!("{}: {error}", names::identifier(name)).replace("--", "-");
+                let comment = format!("{}: {reason}", names::identifier(name)).replace("--", "-");
                 self.out.push_str(&format!("    <!-- {comment} -->\n"));
-                Ok(())
+                self.trouble.get_or_insert_with(|| Unprintable {
+                    language: "D-Bus introspection XML",
+                    place: format!("{}.{name}", interface.name),
+                    reason,
+                });
             }
         }
     }

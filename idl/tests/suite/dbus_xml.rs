@@ -290,7 +290,11 @@ fn contracts_of_other_languages_are_printed() {
 fn what_has_no_signature_is_said() {
     let idl = "struct L { sequence<L> next; }; interface Tree { void good(); L bad(); };";
     let contract = everywire_idl::omg::parse(idl, "tree.idl").unwrap();
-    let refused = print(&contract).unwrap_err();
+    let text = print(&contract).unwrap();
+    assert!(text.contains("<!-- bad: ") && text.contains("<method name=\"good\""), "{text}");
+    // Of this one nothing is left.
+    let alone = everywire_idl::omg::parse(&idl.replace("void good(); ", ""), "tree.idl").unwrap();
+    let refused = print(&alone).unwrap_err();
     assert_eq!(refused.place, "Tree.bad");
     assert!(refused.to_string().starts_with("D-Bus introspection XML cannot say Tree.bad: "), "{refused}");
     let node = print_node(&[contract.interface("Tree").unwrap()], &[]);
