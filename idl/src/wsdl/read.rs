@@ -126,6 +126,7 @@ fn assembled<'n, 't>(
         return None;
     }
     let mut contract = Contract::default();
+    let mut typed = HashSet::new();
     for (name, definition) in std::mem::take(&mut types.definitions) {
         // A type that some fault carries is an exception in the contract.
         let raised = exceptions.iter().find(|(exception, _)| *exception == name);
@@ -135,7 +136,11 @@ fn assembled<'n, 't>(
             }
             _ => definition,
         });
+        typed.insert(name);
     }
+    // A detail that is no type of its own, as a text alone, is an exception all the same.
+    let others = exceptions.iter().filter(|(name, _)| !typed.contains(name));
+    contract.definitions.extend(others.map(|(_, detail)| Definition::Exception(detail.clone())));
     let remarks = std::mem::take(&mut types.remarks);
     let (bytes, mut given) = (remarks.iter().map(String::len).sum::<usize>(), 0);
     contract.definitions.extend(interfaces.into_iter().map(|one| {

@@ -292,7 +292,13 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 note(what.to_owned(), value.to_owned());
             }
         }
-        let raises = self.faults(of, node, &usual, &mut notes);
+        let mut raises = self.faults(of, node, &usual, &mut notes);
+        if ways.reply.is_none() && !raises.is_empty() {
+            // Nobody waits for what a oneway operation could raise.
+            raises.clear();
+            notes.retain(|(what, _)| !what.starts_with("wcf:fault:") && !what.starts_with("wcf:detail:"));
+            self.types.remark(format!("{of}.{name}: the faults of a oneway operation are not typed"));
+        }
         notes.dedup();
         let join = |content: Content| {
             let headers = content.headers.into_iter().map(|(field, _)| field);

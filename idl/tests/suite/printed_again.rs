@@ -1,8 +1,9 @@
 //! WSDL that is printed, read and printed again: the second text is the first one, and operations keep their parameters.
 
+use everywire_idl::omg;
 use everywire_idl::wsdl::{parse, print};
-use everywire_model::Contract;
 use everywire_model::contract::note;
+use everywire_model::{Contract, Definition};
 
 /// A description of one operation `weigh` for each pair of elements, and what stands in its schema.
 fn service(head: &str, operations: &[(&str, &str, &str)]) -> String {
@@ -202,4 +203,44 @@ fn anything_stays_anything() {
         stays(&service(&head, &[("weigh", "t:weigh", "t:weighResponse"), ("say", "t:said", "t:said")]));
     assert_eq!(printed.matches("<xs:any ").count(), 6, "{printed}");
     assert!(!printed.contains("anyXML") && printed.contains("<xs:complexType name=\"All\">"), "{printed}");
+}
+
+/// The service above with a fault of an operation, whose detail is a text.
+fn with_fault(answer: &str) -> String {
+    let text = service(
+        "<s:element name='weigh'><s:complexType/></s:element><s:element name='spilt' type='s:string'/>",
+        &[("weigh", "t:weigh", "t:weighResponse")],
+    );
+    let fault = "<w:fault name='spilt' message='t:spilt'/></w:operation>";
+    let message = "<w:message name='spilt'><w:part name='p' element='t:spilt'/></w:message><w:portType";
+    let text = text.replace("</w:operation>", fault).replace("<w:portType", message);
+    text.replace("<w:output message='t:weighOut'/>", answer)
+}
+
+/// What operations raise is defined in the contract, so that other languages and generated code have it.
+#[test]
+fn faults_that_are_a_text_are_defined() {
+    let text = with_fault("<w:output message='t:weighOut'/>");
+    stays(&text);
+    let contract = read(&text);
+    let defined = contract.definitions.iter().filter_map(|definition| match definition {
+        Definition::Exception(exception) => Some(exception.name.to_string()),
+        _ => None,
+    });
+    assert_eq!(defined.collect::<Vec<_>>(), ["mill::spilt"]);
+    let printed = omg::print(&contract);
+    let again = omg::parse(&printed, "mill.idl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{printed}"));
+    assert_eq!(again.interfaces().next().unwrap().operations[0].raises.len(), 1);
+}
+
+/// Nobody waits for what a oneway operation could raise.
+#[test]
+fn oneway_operations_have_no_faults() {
+    let text = with_fault("");
+    let contract = read(&text);
+    let mill = contract.interfaces().next().unwrap();
+    assert!(mill.operations[0].oneway && mill.operations[0].raises.is_empty());
+    let unread = note(&mill.notes, "wcf:unread").unwrap();
+    assert_eq!(unread, "{urn:mill}Mill.weigh: the faults of a oneway operation are not typed");
+    stays(&text);
 }
