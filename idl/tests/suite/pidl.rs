@@ -256,3 +256,35 @@ fn a_reference_with_an_identity_beside_it_has_no_other_type() {
         assert!(matches!(shape.resolved(), Shape::Reference(held) if held.name.is_empty()), "{shape:?}");
     }
 }
+
+/// Files of Samba import one another in circles, so a name may be defined further down.
+#[test]
+fn names_are_found_further_down() {
+    let text = r#"[uuid("5d36b0c0-2f53-4c36-8c5b-2e51c6c2b231"), version(1.0), helper("mill.h")] interface sieve {
+        typedef struct { mill_Handle *handle; mill_Mesh mesh; uint8 holes[MILL_HOLES]; } sieve_Info;
+        void sieve_Ask([in, ref] sieve_Info *info);
+        typedef [public] bitmap { MILL_FINE = 1, MILL_COARSE = MILL_FINE + 1 } mill_Mesh;
+        typedef struct { uint32 number; GUID guid; } mill_Handle;
+        const int MILL_HOLES = MILL_COARSE;
+    }
+    [uuid("mill-sieve-0001")] interface grouped { typedef struct { mill_Handle handle; } grouped_Info; }"#;
+    let contract = read(text);
+    assert_eq!(contract.interface("sieve").unwrap().operations.len(), 1);
+    assert!(left_out(&contract.interface("sieve").unwrap().notes).next().is_none());
+    let printed = midl::print(&contract).unwrap();
+    assert_eq!(printed, midl::print(&midl::parse(&printed, "again.idl").unwrap()).unwrap());
+    // What needs itself is still a mistake, and so is what nobody defines.
+    for wrong in [
+        "typedef struct { mill_B b; } mill_A; typedef struct { mill_A a; } mill_B;",
+        "typedef struct { mill_C c; } mill_A;",
+    ] {
+        let text = format!(
+            r#"[uuid("5d36b0c0-2f53-4c36-8c5b-2e51c6c2b231"), version(1.0), helper("mill.h")] interface m {{ {wrong} }}"#
+        );
+        let mistakes = midl::parse(&text, "mill.idl").unwrap_err().to_string();
+        assert!(
+            mistakes.contains("there is no type") || mistakes.contains("not complete here"),
+            "{mistakes}"
+        );
+    }
+}

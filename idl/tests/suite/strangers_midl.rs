@@ -241,3 +241,40 @@ fn a_base_that_comes_later_has_a_pointer_default_of_its_own() {
     };
     assert_eq!(field(format!("{first}{last}")), field(format!("{last}{first}")));
 }
+
+/// In C nobody gets what such a parameter brings back; other compilers take it all the same.
+#[test]
+fn what_comes_out_without_a_pointer_leaves_its_method_out() {
+    let contract = methods(
+        "",
+        "HRESULT f([out] long a); HRESULT g([out] long *a); HRESULT h([out, size_is(8)] BSTR a);",
+    );
+    assert_eq!(names(contract.interface("X").unwrap()), ["f", "g", "h"]);
+    let left = left(&contract);
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(left[0], "`f`: `a` comes out and is no pointer, so nobody gets it");
+}
+
+/// Old libraries are declared as C++ declares them.
+#[test]
+fn methods_may_be_pure() {
+    let contract = methods("", "HRESULT f([in] long a) = 0; HRESULT g() const = 0;");
+    assert_eq!(names(contract.interface("X").unwrap()), ["f", "g"]);
+    let mistakes = parse("interface X : IUnknown { HRESULT f() = 1; }", "x.midl").unwrap_err().to_string();
+    assert!(mistakes.contains("expected `0`"), "{mistakes}");
+}
+
+/// A range is of the other name: the enumeration has its own.
+#[test]
+fn an_enumeration_keeps_its_name_beside_a_range_of_it() {
+    let contract = methods(
+        "enum Speed { SLOW, FAST }; const int MOST = FAST; typedef [range(SLOW, MOST)] enum Speed Limited;",
+        "HRESULT f([in] Limited l);",
+    );
+    let names = contract.definitions.iter().filter_map(|definition| match definition {
+        Definition::Type(Shape::Enum(shape)) => Some(shape.name.to_string()),
+        Definition::Type(Shape::Alias(shape)) => Some(shape.name.to_string()),
+        _ => None,
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["Speed", "Limited"]);
+}

@@ -19,7 +19,10 @@ impl Builder<'_> {
             ExprKind::Char(value) => Some(i128::from(u32::from(*value))),
             ExprKind::Bool(value) => Some(i128::from(*value)),
             ExprKind::Name(name) => {
-                let value = self.constants.get(name).copied();
+                let mut value = self.constants.get(name).copied();
+                if value.is_none() && self.define_later(name) {
+                    value = self.constants.get(name).copied();
+                }
                 let value = value.or_else(|| known::constant(name).map(i128::from));
                 if value.is_none() {
                     self.problem(expr.span, &format!("there is no constant `{name}`"));

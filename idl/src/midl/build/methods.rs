@@ -14,7 +14,7 @@ use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, TypeSpec, fin
 use super::places::Role;
 use super::types::{BINDING, HANDLE};
 use super::{Builder, Ty, doc, is_named};
-use crate::report::{Problem, Span};
+use crate::report::Span;
 use everywire_model::contract::SUCCESS;
 use everywire_model::shape::{Field, Name};
 use everywire_model::{Direction, Notes, Operation, Parameter, Shape};
@@ -187,9 +187,7 @@ impl Builder<'_> {
             || matches!(&ty, Ty::Value(typed) if matches!(typed.shape.resolved(), Shape::Array(_)))
             || matches!(ty, Ty::Pointer(_));
         if direction.comes_out() && !pointed {
-            let problem = Problem::new(member.spec.span, "a parameter that comes out must be a pointer");
-            self.report.add(problem);
-            return None;
+            return self.stay(format!("`{name}` comes out and is no pointer, so nobody gets it"));
         }
         let typed = self.declared(&ty, attributes, &member.declarator, Role::Parameter)?;
         Some(Parameter { direction, field: Field { name: Name::from(name), shape: typed.shape } })

@@ -22,6 +22,7 @@ mod classes;
 mod constants;
 mod exceptions;
 mod interfaces;
+mod later;
 mod methods;
 mod pidl;
 mod places;
@@ -117,6 +118,10 @@ struct Builder<'a> {
     /// Interfaces that were defined before their turn, because their methods are the signals of others, or others are
     /// derived from them.
     early: HashSet<String>,
+    /// Where types and constants of pidl are defined, by name: its files import one another in circles.
+    later: HashMap<&'a str, &'a Item>,
+    /// The items among them whose definition has begun, by their addresses.
+    begun: HashSet<usize>,
     /// Definitions of own interfaces that a file in the background needed first, until their turn comes.
     aside: HashMap<String, Vec<Definition>>,
     /// How many of them are being defined inside one another.
@@ -187,6 +192,8 @@ impl<'a> Builder<'a> {
             exceptions: HashMap::new(),
             announced: HashMap::new(),
             early: HashSet::new(),
+            later: HashMap::new(),
+            begun: HashSet::new(),
             aside: HashMap::new(),
             ahead: 0,
             behind: false,
@@ -216,6 +223,9 @@ impl<'a> Builder<'a> {
     /// Notes what may be mentioned before it is defined: interfaces, and the names of structs.
     fn announce(&mut self, items: &'a [Item]) {
         for item in items {
+            if self.is_pidl {
+                self.note_for_later(item);
+            }
             match &item.kind {
                 ItemKind::Interface(interface) => {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
@@ -229,7 +239,10 @@ impl<'a> Builder<'a> {
                 }
                 ItemKind::Library(items) => self.announce(items),
                 // Where a program's own type does not travel, the name is not that of the tag.
-                ItemKind::Typedef(..) if typedefs::travels_otherwise(&item.attributes) => {}
+                // Nor where the name is that of a narrower range.
+                ItemKind::Typedef(..)
+                    if typedefs::travels_otherwise(&item.attributes)
+                        || ast::has(&item.attributes, "range") => {}
                 ItemKind::Typedef(spec, declarators) => {
                     let plain = declarators.iter().find(|d| d.pointers == 0 && d.dimensions.is_empty());
                     if let (Some(why), Some(plain)) = (self.other_bytes(&item.attributes), plain) {
@@ -300,6 +313,9 @@ impl<'a> Builder<'a> {
 
     /// Defines one thing. Nothing comes back: mistakes are in the report, and what failed is not defined.
     fn item(&mut self, item: &Item) {
+        if self.is_pidl && !self.begins(item) {
+            return;
+        }
         match &item.kind {
             ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
             // `enum X;` says no more than that there will be one.
@@ -428,6 +444,10 @@ impl<'a> Builder<'a> {
         };
         if super::ids::plain(&text).is_some() {
             return Some(text);
+        }
+        // Some of Samba's only group types, and are called by nobody.
+        if self.is_pidl {
+            return None;
         }
         let problem = Problem::new(attribute.span, "this is not a UUID");
         self.report.add(problem.expected(["a UUID such as 00000000-0000-0000-c000-000000000046"]));

@@ -57,10 +57,14 @@ const NUMBERS: &[(&str, Shape)] = &[
     ("int8", Shape::I8),
     ("uint", Shape::U32),
     ("uint16", Shape::U16),
+    ("uint16_t", Shape::U16),
     ("uint32", Shape::U32),
     ("uint3264", Shape::U32),
+    ("uint32_t", Shape::U32),
     ("uint64", Shape::U64),
+    ("uint64_t", Shape::U64),
     ("uint8", Shape::U8),
+    ("uint8_t", Shape::U8),
 ];
 
 /// Types whose bytes code of Samba writes.

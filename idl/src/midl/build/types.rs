@@ -161,6 +161,9 @@ impl Builder<'_> {
         if name == HANDLE {
             return Some(Ty::Stays(Rc::from(BINDING)));
         }
+        if self.define_later(name) {
+            return self.named(name, span);
+        }
         let problem = Problem::new(span, format!("there is no type `{name}`"));
         self.report.add(problem.help("define or import it before this"));
         None

@@ -130,8 +130,15 @@ impl Parser<'_> {
     /// What follows the name of a method or property.
     fn method(&mut self, interface: &mut Interface, method: Method, properties: bool) -> Parse<()> {
         let parameters = if properties { None } else { Some(self.parameters()?) };
-        // `const` behind the parameters of old libraries means nothing here.
+        // `const` and `= 0` behind the parameters of old libraries mean nothing here.
         self.accept_word("const");
+        if self.accept("=") {
+            if !self.is(&Kind::Integer(0)) {
+                let problem = self.unexpected("this does not belong here").expected(["`0`"]);
+                return self.fail(problem);
+            }
+            self.advance();
+        }
         self.semicolon()?;
         interface.methods.push(Method { parameters, ..method });
         Ok(())
