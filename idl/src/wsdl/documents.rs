@@ -229,14 +229,14 @@ fn of_project(folder: &Path, location: &str) -> Option<PathBuf> {
 }
 
 /// Where in a copy of what is published elsewhere a document lies: `http://host/ver10/schema/a.xsd` may be `../schema/a.xsd`
-/// beside `ver10/device`. At least a folder and the name must be the same. The address may be cut at its
-/// front by up to `OUTER` parts, and looked for up to `OUTER` folders further out.
+/// beside `ver10/device`, or `host/ver10/schema/a.xsd`. At least a folder and the name must be the same. The address may be cut at its
+/// front by the host and up to `OUTER` parts, and looked for up to `OUTER` folders further out.
 fn published(folder: &Path, location: &str) -> Option<PathBuf> {
     let (_, path) = location.split_once("://").filter(|(scheme, _)| scheme.starts_with("http"))?;
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let parts: Vec<&str> = path.split('/').collect();
     let mut outer = vec![folder.to_owned()];
     outer.extend((1..=OUTER).map(|levels| folder.join(["..", "/"].concat().repeat(levels))));
-    (0..parts.len().saturating_sub(1).min(OUTER)).find_map(|skipped| {
+    (0..parts.len().saturating_sub(1).min(OUTER + 1)).find_map(|skipped| {
         let tail = relative(&parts.get(skipped..)?.join("/"))?;
         let inside = tail.components().all(|part| matches!(part, Component::Normal(_)));
         outer.iter().filter(|_| inside).map(|outer| outer.join(&tail)).find(|path| path.is_file())

@@ -67,12 +67,14 @@ fn imports_lead_through_folders() {
     let folder = folder("folders");
     write(&folder, "common kinds/sack.xsd", KINDS);
     write(&folder, "ver1/schema/sack.xsd", KINDS);
+    write(&folder, "farm.test/kinds/sack.xsd", KINDS);
     for (path, location) in [
         ("a.wsdl", "common kinds/sack.xsd"),
         ("b.wsdl", "./common%20kinds/sack.xsd"),
         ("c.wsdl", "common kinds\\sack.xsd"),
         ("services/mill/d.wsdl", "../../common kinds/sack.xsd"),
         ("ver1/mill/e.wsdl", "http://plant.test/standard/ver1/schema/sack.xsd"),
+        ("f.wsdl", "http://farm.test/kinds/sack.xsd"),
         ("ver1/schema/f.wsdl", "flattened/sack.xsd"),
         ("project/main/resources/mill/g.wsdl", "ver1/schema/sack.xsd"),
         ("project/main/resources/mill/h.wsdl", "classpath:ver1/schema/sack.xsd"),
