@@ -2,7 +2,7 @@
 //! "Marshaling").
 //!
 //! A signature is the plan of the walk: its codes are taken one by one. A struct only aligns what follows, and an array has the codes of its
-//! element taken again until its bytes are used up; arrays and variants alone are calls of their own. Who looks (`looks`) checks all that a
+//! element taken again until its bytes are used up; arrays and variants alone are calls of their own. Who looks (`LOOKS`) checks all that a
 //! receiver may check: padding, text, names, booleans, handles, the elements of arrays. Who steps over values checks padding and lengths.
 //!
 //! Invariants:
@@ -17,7 +17,7 @@ use everywire_idl::signature as spelling;
 
 /// Looks at values of these types, one behind the other. The signature was checked; `handles` is how many came with the message.
 pub(crate) fn look(get: &mut Get<'_>, types: &[u8], handles: usize) -> Result<(), Bad> {
-    Walk { handles, looks: true, ..Walk::at(get) }.run(get, types, ONCE).map(drop)
+    Walk::<true> { handles, ..Walk::at(get) }.run(get, types, ONCE).map(drop)
 }
 
 /// Steps over values of these types, one behind the other. The signature was checked.
@@ -25,7 +25,7 @@ pub(crate) fn look(get: &mut Get<'_>, types: &[u8], handles: usize) -> Result<()
 /// # Errors
 /// A value is cut off, nests too deeply, or has a variant with an invalid signature.
 pub(crate) fn skip(get: &mut Get<'_>, types: &[u8]) -> Result<(), Bad> {
-    Walk::at(get).run(get, types, ONCE).map(drop)
+    Walk::<false>::at(get).run(get, types, ONCE).map(drop)
 }
 
 /// Steps over the elements of an array, all of whose bytes are there: how many there are.
@@ -34,7 +34,7 @@ pub(crate) fn skip(get: &mut Get<'_>, types: &[u8]) -> Result<(), Bad> {
 /// As [`skip`], and the array ends inside an element.
 pub(crate) fn count(get: &mut Get<'_>, element: &[u8], len: usize) -> Result<usize, Bad> {
     let until = get.left().saturating_sub(len);
-    let count = if len == 0 { 0 } else { Walk::at(get).run(get, element, until)? };
+    let count = if len == 0 { 0 } else { Walk::<false>::at(get).run(get, element, until)? };
     if get.left() == until { Ok(count) } else { Err(get.bad(CUT)) }
 }
 
@@ -54,15 +54,15 @@ const FIRST: [u64; 8] = {
     first
 };
 
-/// A place in a walk. It is copied into each call, so that it can stay in registers.
+/// A place in a walk. It is copied into each call, so that it can stay in registers. Looking at values and stepping over them are code of their own:
+/// nothing is asked for each value.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct Walk<'a, const LOOKS: bool> {
     rest: &'a [u8],
     /// Offset of the end in what alignment is counted from.
     end: usize,
     little: bool,
     handles: usize,
-    looks: bool,
 }
 
 /// What is wrong where so many bytes are left, which `run` turns into an offset.
@@ -72,11 +72,11 @@ fn bad(left: usize, what: &'static str) -> Bad {
     Bad { what, at: left }
 }
 
-impl<'a> Walk<'a> {
+impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     fn at(get: &Get<'a>) -> Self {
         let rest = get.bytes.get(get.pos..).unwrap_or_default();
         let end = get.base.wrapping_add(get.bytes.len());
-        Self { rest, end, little: get.little, handles: 0, looks: false }
+        Self { rest, end, little: get.little, handles: 0 }
     }
 
     /// Walks over values, and has `get` stand behind them.
@@ -95,9 +95,8 @@ impl<'a> Walk<'a> {
     fn values(self, types: &[u8], until: usize, mut depth: u32) -> Result<(&'a [u8], usize), Bad> {
         let (mut at, mut count) = (self, 0);
         loop {
-            let (mut types, before) = (types, at.rest.len());
-            while let [code, behind @ ..] = types {
-                types = behind;
+            let (mut codes, before) = (types.iter(), at.rest.len());
+            while let Some(code) = codes.next() {
                 match code {
                     b'y' => at.take(1).map(drop)?,
                     b'n' | b'q' => at.number::<2>().map(drop)?,
@@ -105,7 +104,7 @@ impl<'a> Walk<'a> {
                     b'x' | b't' | b'd' => at.number::<8>().map(drop)?,
                     b's' => {
                         let text = at.string()?;
-                        if at.looks && !is_text(text) {
+                        if LOOKS && !is_text(text) {
                             return Err(bad(at.rest.len(), "text that is no UTF-8, or has a NUL inside"));
                         }
                     }
@@ -117,27 +116,30 @@ impl<'a> Walk<'a> {
                         }
                     }
                     b')' | b'}' => depth += 1,
-                    b'a' => (at.rest, types) = at.array(behind, depth)?,
+                    b'a' => {
+                        let (rest, behind) = at.array(codes.as_slice(), depth)?;
+                        (at.rest, codes) = (rest, behind.iter());
+                    }
                     b'v' => at.rest = at.variant(depth)?,
                     b'b' => {
-                        if at.u32()? > 1 && at.looks {
+                        if at.u32()? > 1 && LOOKS {
                             return Err(bad(at.rest.len(), "a boolean is neither 0 nor 1"));
                         }
                     }
                     b'h' => {
-                        if at.u32()? as usize >= at.handles && at.looks {
+                        if at.u32()? as usize >= at.handles && LOOKS {
                             return Err(bad(at.rest.len(), "a handle that did not come"));
                         }
                     }
                     b'o' => {
                         let path = at.string()?;
-                        if at.looks && !names::is_long_path(path) {
+                        if LOOKS && !names::is_long_path(path) {
                             return Err(bad(at.rest.len(), "text that is no object path"));
                         }
                     }
                     b'g' => {
                         let signature = at.signature()?;
-                        if at.looks {
+                        if LOOKS {
                             check(signature).map_err(|what| bad(at.rest.len(), what))?;
                         }
                     }
@@ -168,10 +170,10 @@ impl<'a> Walk<'a> {
         ends.take(len)?;
         // Numbers are as wide as they are aligned, and any bits will do.
         let numbers = matches!(first, b'y' | b'n' | b'q' | b'i' | b'u' | b'x' | b't' | b'd');
-        if self.looks && numbers && !len.is_multiple_of(alignment(first)) {
+        if LOOKS && numbers && !len.is_multiple_of(alignment(first)) {
             return Err(bad(self.rest.len(), CUT));
         }
-        if self.looks && !numbers && len > 0 {
+        if LOOKS && !numbers && len > 0 {
             let Some(depth) = depth.checked_sub(1).filter(|depth| *depth > 0) else {
                 return Err(bad(self.rest.len(), DEEP));
             };
