@@ -279,7 +279,9 @@ impl SendBuffer {
 
     /// Everything not yet taken, copied into one buffer.
     pub fn to_vec(&self) -> Vec<u8> {
-        self.slices(usize::MAX, usize::MAX).iter().flat_map(|slice| slice.iter().copied()).collect()
+        let mut all = Vec::with_capacity(self.len());
+        self.slices(usize::MAX, usize::MAX).iter().for_each(|slice| all.extend_from_slice(slice));
+        all
     }
 }
 
