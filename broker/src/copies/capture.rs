@@ -26,6 +26,9 @@ const SEGMENT: usize = 32 << 10;
 /// Calls whose answers may come: of those before, an answer begins a connection of its own.
 const MOST: usize = 1024;
 
+/// Octets of the headers of IP and TCP, without options.
+const IP: usize = 20;
+const TCP: usize = 20;
 /// Flags of TCP.
 const SYN: u8 = 2;
 const PUSH: u8 = 8;
@@ -115,45 +118,46 @@ fn segment(outward: bool, port: u16, next: [u32; 2], flags: u8, payload: &[u8]) 
     let (source, target) = if outward { (port, LISTENS) } else { (LISTENS, port) };
     let (sequence, acknowledged) = if outward { (caller, called) } else { (called, caller) };
     let acknowledged = if flags & ACK == 0 { 0 } else { acknowledged };
-    let mut tcp = Vec::with_capacity(20 + payload.len());
-    tcp.extend_from_slice(&source.to_be_bytes());
-    tcp.extend_from_slice(&target.to_be_bytes());
-    tcp.extend_from_slice(&sequence.to_be_bytes());
-    tcp.extend_from_slice(&acknowledged.to_be_bytes());
-    tcp.extend_from_slice(&[5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
-    tcp.extend_from_slice(payload);
-    let len = u16::try_from(tcp.len()).unwrap_or(u16::MAX);
-    let mut pseudo = [&from[..], &to, &[0, 6], &len.to_be_bytes()].concat();
-    pseudo.extend_from_slice(&tcp);
-    if let Some(slot) = tcp.get_mut(16..18) {
-        slot.copy_from_slice(&checksum(&pseudo).to_be_bytes());
-    }
-    let mut ip = vec![0x45, 0];
-    ip.extend_from_slice(&(20 + len).to_be_bytes());
+    let whole = u16::try_from(IP + TCP + payload.len()).unwrap_or(u16::MAX);
+    let len = u16::try_from(TCP + payload.len()).unwrap_or(u16::MAX);
+    let mut packet = Vec::with_capacity(IP + TCP + payload.len());
+    packet.extend_from_slice(&[0x45, 0]);
+    packet.extend_from_slice(&whole.to_be_bytes());
     // Not to be cut up; of TCP.
-    ip.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
-    ip.extend_from_slice(&from);
-    ip.extend_from_slice(&to);
-    let sum = checksum(&ip);
-    if let Some(slot) = ip.get_mut(10..12) {
-        slot.copy_from_slice(&sum.to_be_bytes());
-    }
-    ip.extend(tcp);
-    ip
+    packet.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
+    packet.extend_from_slice(&from);
+    packet.extend_from_slice(&to);
+    let header = sum(&packet);
+    put_checksum(&mut packet, 10, header);
+    packet.extend_from_slice(&source.to_be_bytes());
+    packet.extend_from_slice(&target.to_be_bytes());
+    packet.extend_from_slice(&sequence.to_be_bytes());
+    packet.extend_from_slice(&acknowledged.to_be_bytes());
+    packet.extend_from_slice(&[5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    packet.extend_from_slice(payload);
+    // Addresses, protocol and length count, too.
+    let counted = [&from[..], &to, &[0, 6], &len.to_be_bytes()].concat();
+    let counted = sum(&counted) + sum(packet.get(IP..).unwrap_or_default());
+    put_checksum(&mut packet, IP + 16, counted);
+    packet
 }
 
-/// The checksum of IP and TCP (RFC 1071).
-fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| match pair {
-        [high, low] => u32::from(u16::from_be_bytes([*high, *low])),
-        [high, ..] => u32::from(*high) << 8,
-        [] => 0,
-    });
-    let mut sum = words.fold(0_u32, u32::wrapping_add);
+/// The sum of all words of 16 bits (RFC 1071), not folded yet: larger words have the same one, and are fewer.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last.iter_mut().zip(rest).for_each(|(to, octet)| *to = *octet);
+    words.iter().chain([&last]).map(|word| u64::from(u32::from_be_bytes(*word))).sum()
+}
+
+/// Puts the checksum of IP and TCP of such a sum at its place.
+fn put_checksum(packet: &mut [u8], at: usize, mut sum: u64) {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !u16::try_from(sum).unwrap_or_default()
+    if let Some(slot) = packet.get_mut(at..at + 2) {
+        slot.copy_from_slice(&(!u16::try_from(sum).unwrap_or_default()).to_be_bytes());
+    }
 }
 
 /// An enhanced packet.
@@ -189,4 +193,41 @@ fn pad(bytes: &mut Vec<u8>) {
 fn block(kind: u32, content: &[u8]) -> Vec<u8> {
     let len = u32::try_from(content.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
     [&kind.to_le_bytes()[..], &len, content, &len].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum as RFC 1071 writes it.
+    fn plainly(bytes: &[u8]) -> u16 {
+        let word =
+            |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or_default());
+        let sum = bytes.chunks(2).map(word).fold(0, |sum: u32, word| (sum + word) % 0xffff);
+        u16::try_from(sum).unwrap()
+    }
+
+    /// Whoever gets a packet sums up all there is, the checksum among it: nothing is left.
+    #[test]
+    fn checksums_are_those_of_the_content() {
+        let content: Vec<u8> = (0..999_u32).map(|at| u8::try_from(at * at % 251).unwrap()).collect();
+        for len in [0, 1, 2, 3, 4, 5, 7, 8, 100, 999] {
+            for outward in [true, false] {
+                let packet = segment(outward, port(7), [u32::MAX, 3], PUSH | ACK, &content[..len]);
+                assert_eq!(packet.len(), 40 + len);
+                assert_eq!(&packet[40..], &content[..len]);
+                assert_eq!(plainly(&packet[..IP]), 0, "{len}");
+                let pseudo =
+                    [&packet[12..20], &[0, 6], &u16::try_from(TCP + len).unwrap().to_be_bytes()].concat();
+                assert_eq!(plainly(&[&pseudo, &packet[IP..]].concat()), 0, "{len}");
+            }
+        }
+    }
+
+    /// No port of a caller is another protocol's, or that of the called.
+    #[test]
+    fn ports_are_nobodys_own() {
+        let all = (0..200_000).map(port);
+        assert!(all.clone().all(|port| (49_152..65_535).contains(&port)), "{:?}", all.min());
+    }
 }

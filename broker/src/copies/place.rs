@@ -35,6 +35,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Octets of copies that are written in one go. Larger ones than the standard library's 8 KiB: or each copy of a usual size would be a write of its own.
+const ROOM: usize = 256 << 10;
 /// How long this thread rests when it has written all there was, so that a busy route does not wake it for each copy.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How long a place that broke is left alone before it is opened again.
@@ -248,10 +250,10 @@ impl Output {
     /// Opens a file to append to it, or starts the program.
     fn open(to: &CopyTo, program: &Program) -> io::Result<Self> {
         match to {
-            CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::new(append(path)?))),
+            CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::with_capacity(ROOM, append(path)?))),
             CopyTo::Capture(path) => {
                 let file = append(path)?;
-                let mut file = BufWriter::new(file);
+                let mut file = BufWriter::with_capacity(ROOM, file);
                 // A section of its own each time: captures may be put one behind the other.
                 file.write_all(&capture::section())?;
                 Ok(Self::Capture(file, Box::default()))
@@ -268,7 +270,7 @@ impl Output {
                 match child.stdin.take() {
                     Some(input) => {
                         *program.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
-                        Ok(Self::Program(Arc::clone(program), BufWriter::new(input)))
+                        Ok(Self::Program(Arc::clone(program), BufWriter::with_capacity(ROOM, input)))
                     }
                     None => Err(io::Error::other("the program has no standard input")),
                 }
