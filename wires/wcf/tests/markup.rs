@@ -15,11 +15,15 @@ const CONTRACT: &str = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" 
   <s:complexType name="Anything" mixed="true"><s:sequence><s:any minOccurs="0" maxOccurs="unbounded"/></s:sequence></s:complexType>
   <s:complexType name="Items"><s:sequence><s:element name="Item" minOccurs="0" maxOccurs="unbounded" nillable="true"><s:complexType>
     <s:sequence><s:any minOccurs="0" processContents="lax"/></s:sequence></s:complexType></s:element></s:sequence></s:complexType>
+  <s:complexType name="Mixed"><s:choice minOccurs="0" maxOccurs="unbounded"><s:element name="n" type="s:int"/>
+    <s:element name="x"><s:complexType><s:sequence><s:any/></s:sequence></s:complexType></s:element>
+    <s:element name="q" type="s:QName"/></s:choice></s:complexType>
   <s:element name="Put"><s:complexType><s:sequence>
     <s:element name="doc" minOccurs="0" nillable="true"><s:complexType><s:sequence><s:any minOccurs="0"/></s:sequence></s:complexType></s:element>
     <s:element name="all" type="t:Anything"/>
     <s:element name="any" type="s:anyType" minOccurs="0" nillable="true"/>
     <s:element name="items" type="t:Items"/>
+    <s:element name="mixed" type="t:Mixed" minOccurs="0"/>
   </s:sequence></s:complexType></s:element>
   <s:element name="PutResponse"><s:complexType><s:sequence/></s:complexType></s:element></s:schema></types>
   <message name="in"><part name="parameters" element="t:Put"/></message>
@@ -42,7 +46,14 @@ fn nothing() -> Value {
 
 fn values(doc: Value, all: &str, any: Value, items: &[&str]) -> Value {
     let items = Value::List(items.iter().map(|item| text(item)).collect());
-    let fields = [("doc", doc), ("all", text(all)), ("any", any), ("items", items)];
+    let arm = |number, name: &str, value| Value::Union(number, Some(Box::new((name.to_owned(), value))));
+    let arms = vec![
+        arm(1, "x", text("<m xmlns=\"urn:m\"/>")),
+        arm(0, "n", Value::Integer(5)),
+        arm(2, "q", text("{urn:q}name")),
+    ];
+    let mixed = Value::Struct(vec![("Items".to_owned(), Value::List(arms))]);
+    let fields = [("doc", doc), ("all", text(all)), ("any", any), ("items", items), ("mixed", mixed)];
     Value::Struct(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
@@ -105,6 +116,8 @@ fn elements_stand_where_their_text_is_given() {
         assert_eq!(field(&read, "all"), text("some <i xmlns=\"\">words</i>"));
         let items = Value::List(vec![text("<p xmlns=\"\"/>"), text("<p xmlns=\"urn:p\">1</p>")]);
         assert_eq!(field(&read, "items"), items);
+        // Elements of several names in any order.
+        assert_eq!(field(&read, "mixed"), field(&value, "mixed"));
         assert_eq!(both(form, &read).1, read, "a second time it is the same");
         // Nothing is another thing than an element without anything in it.
         let empty = values(Value::Nothing, "", nothing(), &[]);

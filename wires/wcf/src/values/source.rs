@@ -272,7 +272,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         match &frame.kind {
             Kind::Struct(fields, _) => notation(&fields.fields.get(frame.index)?.shape),
             Kind::Pairs(_) if frame.index % 2 == 1 => frame.notations[1],
-            Kind::Variant | Kind::Maybe | Kind::Items | Kind::Flat(_) | Kind::Pairs(_) => frame.notations[0],
+            Kind::Variant | Kind::Maybe | Kind::Items | Kind::Flat(_) | Kind::Pairs(_) | Kind::Named => {
+                frame.notations[0]
+            }
             _ => None,
         }
     }
@@ -489,6 +491,14 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         let len = self.open_any(shape)?;
         if held != [None; 2] {
             self.top().notations = held;
+        }
+        // The element says by its name which arm it is.
+        if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
+            && let Kind::Named = frame.kind
+            && let Some(entered) = &frame.entered
+        {
+            let arm = union.arms.iter().find(|arm| arm.field.name == entered.name);
+            frame.notations[0] = arm.and_then(|arm| notation(&arm.field.shape));
         }
         Ok(len)
     }
