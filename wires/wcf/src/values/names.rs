@@ -80,7 +80,10 @@ pub(super) fn notation(shape: &Shape) -> Option<Notation> {
 /// A text that stands for elements, of a type that they name or of none.
 pub(super) fn markup(told: Option<(&str, &str)>) -> Shape {
     let plain = carried(SCHEMA, "anyXML");
-    told.map_or(plain.clone(), |(namespace, local)| self::told(namespace, local, plain))
+    match told {
+        Some((namespace, local)) => self::told(namespace, local, plain),
+        None => plain,
+    }
 }
 
 /// A value under the name of the type that it told.
