@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Frame, LONG, PLAIN, Plain, Probe, Raw, Router, block_on, interface, name};
+use crate::plain::{
+    Frame, Honest, LONG, PLAIN, Plain, Probe, Raw, Router, Ticked, block_on, interface, name, probe_at,
+};
 use bytes::Bytes;
 use everywire_model::*;
 use everywire_runtime::{Builder, Node};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -235,4 +237,23 @@ fn a_future_whose_deadline_passes_while_it_goes_on_is_told_so() {
     silent.read();
     let failure = failure(future);
     assert_eq!((failure.kind(), failure.completed()), (Kind::TimedOut, Completed::Maybe), "{failure}");
+}
+
+/// Its event loop looks at it again and again.
+static RESTLESS: Plain = Plain { restless: true, ..Plain::of(&["restless"]) };
+
+/// The thread that reads lets go of the connection when others want it. If the event loop sees to the time just then, it finds the reply
+/// among the events, and the reader gets it from there.
+#[test]
+fn a_reply_that_the_event_loop_finds_is_the_readers() {
+    let server = Builder::new(&[&RESTLESS]).shards(1).build();
+    let bound = server.listen("restless://127.0.0.1:0").unwrap();
+    server.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let client = Builder::new(&[&RESTLESS]).shards(1).build();
+    let far = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
+    // So that the event loop has to do with the connection.
+    let _listening = far.signals().on(|Ticked(_)| {}).unwrap();
+    for n in 0..20 {
+        assert_eq!(far.add_one(n).unwrap(), n + 1);
+    }
 }

@@ -349,6 +349,15 @@ impl Connection {
                     other => self.deliver(&mut core, other),
                 }
             }
+            if core.failed.is_none()
+                && let Some(outcome) = core.own.take()
+            {
+                // Another thread handed out the events while this one let go of the lock: the event loop, when it looked at the time.
+                core.reading = false;
+                core.patience.rewarded();
+                self.pass_on(core);
+                return outcome;
+            }
             if let Some(failure) = core.failed.clone() {
                 core.reading = false;
                 // The session knows better whether this call may have run.

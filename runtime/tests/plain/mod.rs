@@ -63,6 +63,8 @@ pub struct Plain {
     pub fate: Option<Fate>,
     /// The times that sessions are given with what comes.
     pub times: Option<&'static Mutex<Vec<Instant>>>,
+    /// Whether something is due at any time, and a reply takes so long to be read that the event loop comes to see to it.
+    pub restless: bool,
 }
 
 /// Options of addresses: a connection is for keys with the same first byte.
@@ -93,6 +95,7 @@ impl Plain {
             keeps: None,
             fate: None,
             times: None,
+            restless: false,
         }
     }
 }
