@@ -14,6 +14,7 @@ use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Budget, Failure, Initiator, Kind};
+use std::collections::HashMap;
 
 /// Elements with their own namespace declarations, as records; `spaces`: with the space between them.
 pub(crate) fn binary(xml: &str, spaces: bool) -> Visit<Vec<u8>> {
@@ -75,15 +76,19 @@ struct Hole {
     /// Behind its name in the text.
     at: usize,
     /// Prefixes that are not declared inside, each with whether a name has it: texts only look as if they had one. The empty
-    /// one stands for names without a prefix.
+    /// one stands for names without a prefix. In the order in which they came.
     free: Vec<(String, bool)>,
+    /// Where each stands in that list: whoever wrote the piece decides how many there are, so they are not searched one by one.
+    places: HashMap<String, usize>,
 }
 
 impl Hole {
     fn need(&mut self, prefix: &str, named: bool) {
-        match self.free.iter_mut().find(|(known, _)| known == prefix) {
-            Some((_, before)) => *before |= named,
-            None => self.free.push((prefix.to_owned(), named)),
+        if let Some((_, before)) = self.places.get(prefix).and_then(|at| self.free.get_mut(*at)) {
+            *before |= named;
+        } else {
+            self.places.insert(prefix.to_owned(), self.free.len());
+            self.free.push((prefix.to_owned(), named));
         }
     }
 }
@@ -103,7 +108,7 @@ impl Piece {
                     let attributes = tag.attributes().collect::<Visit<Vec<_>>>()?;
                     out.start(tag.prefix, tag.local);
                     if open.is_empty() {
-                        holes.push(Hole { at: out.len(), free: Vec::new() });
+                        holes.push(Hole { at: out.len(), free: Vec::new(), places: HashMap::new() });
                     }
                     open.push((tag.prefix, tag.local));
                     for attribute in &attributes {
@@ -158,7 +163,7 @@ impl Piece {
         mut of: impl FnMut(&str, bool, &mut Budget) -> Visit<Option<String>>,
     ) -> Visit<String> {
         let (mut whole, mut from) = (Vec::with_capacity(self.text.len()), 0);
-        for Hole { at, free } in self.holes {
+        for Hole { at, free, .. } in self.holes {
             whole.extend_from_slice(self.text.get(from..at).unwrap_or_default().as_bytes());
             from = at;
             for (prefix, named) in free {
