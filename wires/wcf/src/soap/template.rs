@@ -2,8 +2,8 @@
 //!
 //! Everything before a body is the same for each call of an operation to an object, but for the identifier.
 //! So it is written once, cut at the identifier, and copied from then on; in binary form the start of the
-//! wrapper element belongs to it, too. Templates hold numbers of the session's words, which stay valid as
-//! long as the channel does.
+//! wrapper element belongs to it, too. Headers that somebody brings to one call have their place behind the
+//! others. Templates hold numbers of the session's words, which stay valid as long as the channel does.
 
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, ANONYMOUS};
@@ -30,6 +30,8 @@ pub(super) struct Template {
     before: Box<[u8]>,
     /// Empty without an identifier, or where nothing follows it.
     after: Box<[u8]>,
+    /// Where headers that somebody brings have their place: in `after`, or in `before` where that is all.
+    room: Option<usize>,
 }
 
 impl Template {
@@ -39,7 +41,7 @@ impl Template {
         // 16 bytes in a record, or 36 characters.
         let cut = hole.and_then(|at| Some((head.get(..at)?, head.get(at + len..)?)));
         let (before, after) = cut.unwrap_or((head, &[]));
-        Self { before: before.into(), after: after.into() }
+        Self { before: before.into(), after: after.into(), room: None }
     }
 
     /// Adds the start of the element around the values, if it is always the same.
@@ -49,28 +51,44 @@ impl Template {
         }
         let mut start = SendBuffer::new();
         values.put_start(words, &mut start);
-        let (before, after) = (self.before, self.after);
+        let (before, after, room) = (self.before, self.after, self.room);
         let start = start.to_vec();
         let add = |part: Box<[u8]>| [&*part, &start].concat().into_boxed_slice();
         // A head without an identifier is all in front.
         if after.is_empty() {
-            Self { before: add(before), after }
+            Self { before: add(before), after, room }
         } else {
-            Self { before, after: add(after) }
+            Self { before, after: add(after), room }
         }
     }
 
     /// Appends the head with this identifier in its place; without a place for one it is not looked at.
     #[inline]
     pub(super) fn write(&self, form: Form, guid: &[u8; 16], out: &mut SendBuffer) {
+        self.write_with(form, guid, &[], out);
+    }
+
+    /// The same with more headers, written already; in a dialect without addressing there is no room for them.
+    #[inline]
+    pub(super) fn write_with(&self, form: Form, guid: &[u8; 16], brought: &[u8], out: &mut SendBuffer) {
+        debug_assert!(brought.is_empty() || self.room.is_some(), "headers have no place in this head");
         let flat = out.flat();
-        flat.extend_from_slice(&self.before);
-        match form {
-            _ if self.after.is_empty() => {}
-            Form::Binary => flat.extend_from_slice(guid),
-            Form::Text => ids::put(guid, flat),
+        let last = if self.after.is_empty() {
+            &self.before
+        } else {
+            flat.extend_from_slice(&self.before);
+            match form {
+                Form::Binary => flat.extend_from_slice(guid),
+                Form::Text => ids::put(guid, flat),
+            }
+            &self.after
+        };
+        match self.room.filter(|_| !brought.is_empty()).and_then(|room| last.split_at_checked(room)) {
+            Some((front, rest)) => {
+                [front, brought, rest].iter().for_each(|part| flat.extend_from_slice(part))
+            }
+            None => flat.extend_from_slice(last),
         }
-        flat.extend_from_slice(&self.after);
     }
 }
 
@@ -93,10 +111,15 @@ pub(super) struct Saying<'a> {
 }
 
 impl Saying<'_> {
-    /// The head, from the first byte of the document to the first byte inside its body; with where the identifier is.
-    pub(super) fn head(&self, dialect: Dialect, words: &mut Outgoing) -> (Vec<u8>, Option<usize>) {
+    /// The head, from the first byte of the document to the first byte inside its body; with where the identifier is, and
+    /// where more headers have their place.
+    pub(super) fn head(
+        &self,
+        dialect: Dialect,
+        words: &mut Outgoing,
+    ) -> (Vec<u8>, Option<usize>, Option<usize>) {
         let mut put = Put::new(dialect.form, words);
-        let mut hole = None;
+        let (mut hole, mut room) = (None, None);
         put.start("s", "Envelope");
         put.xmlns("s", dialect.soap.namespace());
         if dialect.addressing {
@@ -116,10 +139,11 @@ impl Saying<'_> {
                 put.end();
             }
             put.raw(self.headers);
+            room = Some(put.len());
             put.end();
         }
         put.start("s", "Body");
-        (put.into_bytes(), hole)
+        (put.into_bytes(), hole, room)
     }
 
     /// The headers of WS-Addressing in the order in which WCF writes them. Returns where the identifier is.
@@ -169,8 +193,10 @@ impl Saying<'_> {
 
     /// The head as a template; its identifier may be any.
     pub(super) fn template(&self, dialect: Dialect, words: &mut Outgoing) -> Template {
-        let (head, hole) = self.head(dialect, words);
-        Template::cut(dialect.form, &head, hole)
+        let (head, hole, room) = self.head(dialect, words);
+        let template = Template::cut(dialect.form, &head, hole);
+        let from = if template.after.is_empty() { 0 } else { head.len() - template.after.len() };
+        Template { room: room.and_then(|room| room.checked_sub(from)), ..template }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Calls, answers and faults that this side sends.
 //!
 //! `start` begins a call, `answer` ends one of the peer's. Both write by a template where they can: the
-//! head of the operation is copied, the identifier put in its place, and only the values are encoded. The
-//! slow way (`request_slowly`, `send`) makes the head anew: for headers that somebody brings, for a
-//! security header with the time in it, and for messages of a reliable session, which number them later.
+//! head of the operation is copied, the identifier and the headers that somebody brings put in their places, and only
+//! the values are encoded. The slow way (`request_slowly`, `send`) makes the head anew: for a security header with the
+//! time in it, for values that are headers, and for messages of a reliable session, which number them later.
 //!
 //! State that is changed: `begun` and `waiting` by a call that was written, `serving` by an answer, `plans`
 //! by operations met for the first time, and the session's words (`words`). A call that could not be
@@ -115,7 +115,7 @@ impl SoapChannel {
         Ok(Started { id, action })
     }
 
-    /// Appends a request with the headers that somebody here brings: by its operation's template, if there are none.
+    /// Appends a request with the headers that somebody here brings: by its operation's template, if it has room for them.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub(super) fn request(
@@ -134,7 +134,8 @@ impl SoapChannel {
         let identified = wanted && dialect.addressing;
         let to = if self.side == Side::Client { Some(key) } else { None };
         let names_user = self.settings.username && self.side == Side::Client;
-        if self.reliable.is_some() || names_user || !brought.is_empty() || !met.plan.headers.is_empty() {
+        let has_room = brought.is_empty() || dialect.addressing;
+        if self.reliable.is_some() || names_user || !has_room || !met.plan.headers.is_empty() {
             let plan = Arc::clone(&met.plan);
             return self.request_slowly(&plan, id, identified, to, arguments, brought, out);
         }
@@ -150,7 +151,7 @@ impl SoapChannel {
             *slot = Some((key.clone(), template));
         }
         let Some((_, template)) = slot else { return Err(lost()) };
-        write_plain(dialect, &mut self.words, out, template, &guid, &met.plan.arguments, arguments)
+        write_plain(dialect, &mut self.words, out, (template, &guid, brought), &met.plan.arguments, arguments)
     }
 
     /// Headers that somebody here brings, as they are written behind the session's own.
@@ -350,7 +351,7 @@ impl SoapChannel {
             || call.echoed.is_some()
             || call.reply_to.is_some()
             || self.is_timed()
-            || !brought.is_empty();
+            || !(brought.is_empty() || dialect.addressing);
         // What has no header of its own can be written by the template.
         let plain = !special && call.plan.headers.is_empty();
         if let Some(guid) = self.answered_by(call).filter(|_| plain)
@@ -367,7 +368,8 @@ impl SoapChannel {
             }
             if let Some(template) = reply {
                 let layout = &call.plan.results;
-                return write_plain(dialect, &mut self.words, out, template, &guid, layout, results);
+                let head = (&*template, &guid, &*brought);
+                return write_plain(dialect, &mut self.words, out, head, layout, results);
             }
         }
         let mut headers = self.timestamp();
@@ -458,8 +460,7 @@ fn write_plain(
     dialect: crate::soap::Dialect,
     words: &mut crate::dictionary::Outgoing,
     out: &mut SendBuffer,
-    template: &Template,
-    guid: &[u8; 16],
+    (template, guid, brought): (&Template, &[u8; 16], &[u8]),
     layout: &crate::values::Layout,
     values: &dyn Encode,
 ) -> Visit<()> {
@@ -468,7 +469,7 @@ fn write_plain(
         words,
         out,
         false,
-        &mut |_, out, _| template.write(dialect.form, guid, out),
+        &mut |_, out, _| template.write_with(dialect.form, guid, brought, out),
         &|words, out| write_rest(dialect.form, layout, layout.has_start(dialect.form), words, values, out),
     )
 }
