@@ -1,7 +1,7 @@
 //! What is wrong with a contract, for people and for programs.
 //!
 //! A `Diagnostic` is complete: it carries the line of the source, so that it can be shown after the files are
-//! gone. Programs read its fields (the feature `serde` writes them); people read `Display`, which looks like
+//! gone. Programs read its fields; people read `Display`, which looks like
 //! rustc's messages.
 
 use std::fmt::{self, Display, Formatter};
@@ -15,7 +15,6 @@ const WINDOW: usize = 120;
 
 /// All that is wrong with a contract.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostics {
     /// The mistakes, in the order of the text.
     pub list: Vec<Diagnostic>,
@@ -25,7 +24,6 @@ pub struct Diagnostics {
 
 /// One mistake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostic {
     /// Name of the file.
     pub file: String,
@@ -49,7 +47,6 @@ pub struct Diagnostic {
 
 /// Another place that matters to a mistake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Note {
     /// What is there.
     pub message: String,

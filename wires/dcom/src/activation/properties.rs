@@ -131,7 +131,7 @@ impl Request {
                 iids: activation.iids.clone(),
                 version: activation.version,
             },
-            context: Some(client_context(Uuid::new_v4())),
+            context: Some(client_context(crate::exporter::random_uuid())),
             impersonation: activation.impersonation,
             protseqs: activation.protseqs.clone(),
             ..Self::default()

@@ -12,7 +12,7 @@
 //! stood for, only when all locks are free.
 
 use super::imports::Proxy;
-use super::numbers::{unguessable, unused};
+use super::numbers::{random_uuid, unguessable, unused};
 use crate::hresult::{E_OUTOFMEMORY, S_OK};
 use crate::limits::{PRINCIPAL_OBJECTS, PRIVATE_HOLDERS};
 use crate::lock::lock;
@@ -178,7 +178,7 @@ impl Exports {
             held.public = held.public.saturating_add(refs.into());
             return Marshalled { oid, ipid: held.ipid, pinged };
         }
-        let ipid = Uuid::new_v4();
+        let ipid = random_uuid();
         object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
         let (key, passes) = (object.key.clone(), object.passed.is_some());
         let served = Served::new(key, foreign, passes, Arc::clone(&object.alive));

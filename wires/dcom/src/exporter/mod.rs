@@ -38,5 +38,6 @@ pub use exports::Served;
 pub use imports::{Proxy, RemoteOxid};
 pub use marshalling::Hold;
 pub(crate) use marshalling::exposed;
+pub(crate) use numbers::random_uuid;
 pub(crate) use passing::Adopted;
 pub use tables::{Counts, Exporter, PING_PERIOD};

@@ -12,7 +12,7 @@ use super::classes::Running;
 use super::clock::Clock;
 use super::exports::{Exports, Served};
 use super::imports::Imports;
-use super::numbers::unused;
+use super::numbers::{random_uuid, unused};
 use super::pinger::Pinger;
 use super::places::Places;
 use super::sets::Sets;
@@ -96,7 +96,7 @@ impl Exporter {
             this: Weak::clone(this),
             objects,
             oxid: unused(|_| false),
-            rem_unknown: Uuid::new_v4(),
+            rem_unknown: random_uuid(),
             unknown: Served::new(Bytes::new(), false, false, Arc::default()),
             exports: Exports::default(),
             sets: Sets::default(),

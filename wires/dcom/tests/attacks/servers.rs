@@ -173,9 +173,9 @@ fn asked_for_a_ledger(known: usize) -> (usize, usize, Option<(Kind, Completed)>)
     let counter = interface("Counter", COUNTER);
     let way = pair.activate(&class_way(Terms::OPEN.way()), &counter);
     let proxy = way.lease.share::<Proxy>().unwrap();
-    for _ in 0..known {
-        let std = StdObjRef { ipid: Uuid::new_v4(), public_refs: 1, ..StdObjRef::default() };
-        proxy.learn(Uuid::new_v4(), &std);
+    for number in 1..=known as u128 {
+        let std = StdObjRef { ipid: Uuid::from_u128(number), public_refs: 1, ..StdObjRef::default() };
+        proxy.learn(Uuid::from_u128(number << 64), &std);
     }
     let id = pair.call(&way, &interface("Ledger", LEDGER), 0, &put_int(1));
     let std = StdObjRef { ipid: proxy.any_ipid(), public_refs: 5, ..StdObjRef::default() };

@@ -40,7 +40,6 @@ use everywire_model::{
 };
 use state::Purpose;
 use std::time::Instant;
-use uuid::Uuid;
 
 impl Connecting {
     /// A session for a way: speaks at once.
@@ -62,7 +61,7 @@ impl Connecting {
             next_serial: 1,
             orpc_minor: if only.is_some() { MINOR } else { crate::VERSION.1.into() },
             only,
-            causality: Uuid::new_v4().as_u128(),
+            causality: crate::exporter::random_uuid().as_u128(),
             ..Self::default()
         };
         if this.unusable.is_none() {

@@ -139,7 +139,7 @@ fn listening_address(way: &Profile) -> Result<String, Failure> {
 
 /// A socket of this process in the directory of the peer's.
 fn beside(path: &str) -> String {
-    let name = format!("callbacks-{}", uuid::Uuid::new_v4().simple());
+    let name = format!("callbacks-{}", crate::exporter::random_uuid().simple());
     match path.rsplit_once('/') {
         Some((directory, _)) if !path.starts_with('@') => format!("{directory}/{name}"),
         _ => format!("@{name}"),
