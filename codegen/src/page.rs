@@ -123,28 +123,29 @@ impl Page {
         if self.fits(&line) {
             return self.line(line);
         }
-        self.enclosed(head.trim_end(), tail.trim_start(), |page| {
-            let mut row = String::new();
-            for item in items {
-                if item.contains('\n') {
-                    // It has lines of its own.
-                    if !row.is_empty() {
-                        page.line(std::mem::take(&mut row));
-                    }
-                    page.line(format!("{item},"));
-                    continue;
-                }
-                if !row.is_empty() && !page.fits(&format!("{row} {item},")) {
-                    page.line(std::mem::take(&mut row));
-                }
-                row += if row.is_empty() { "" } else { " " };
-                row += item;
-                row.push(',');
+        self.enclosed(head.trim_end(), tail.trim_start(), |page| page.flow(items, ','));
+    }
+
+    /// Items, each with `end` behind it, as many a line as fit. An item that is broken already has lines of its own.
+    pub(crate) fn flow(&mut self, items: &[String], end: char) {
+        let mut row = String::new();
+        for item in items {
+            let joined = if row.is_empty() { format!("{item}{end}") } else { format!("{row} {item}{end}") };
+            if self.fits(&joined) {
+                row = joined;
+                continue;
             }
             if !row.is_empty() {
-                page.line(row);
+                self.line(std::mem::take(&mut row));
             }
-        });
+            row = format!("{item}{end}");
+            if row.contains('\n') {
+                self.line(std::mem::take(&mut row));
+            }
+        }
+        if !row.is_empty() {
+            self.line(row);
+        }
     }
 
     /// `word (items) { body }`, on one line if it fits, and behind the last line if that is one of these and

@@ -475,6 +475,15 @@ macro_rules! __describe_signal {
     };
 }
 
+/// Pairs of texts: what a contract says more of something, and the value: `pairs!("success" = "S_FALSE")`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_pairs {
+    ($($what:literal = $value:literal),*) => {
+        &[$((::std::borrow::Cow::Borrowed($what), ::std::borrow::Cow::Borrowed($value))),*]
+    };
+}
+
 /// An [`Interface`]: name, identity, bases, how many operations are inherited, all operations, then attributes and
 /// signals if any: `interface!("A", "IDL:A:1.0", [], 0, &OPERATIONS, [attribute(..)], signals &SIGNALS)`.
 #[doc(hidden)]
@@ -504,7 +513,8 @@ pub use crate::{
     __describe_arms as arms, __describe_array as array, __describe_counted as counted,
     __describe_inherit as inherit, __describe_interface as interface, __describe_map as map,
     __describe_nameless as nameless, __describe_operation as operation, __describe_optional as optional,
-    __describe_pointer as pointer, __describe_record as record, __describe_reference as reference,
-    __describe_remarked as remarked, __describe_renamed as renamed, __describe_sequence as sequence,
-    __describe_signal as signal, __describe_tuple as tuple, __describe_variants as variants,
+    __describe_pairs as pairs, __describe_pointer as pointer, __describe_record as record,
+    __describe_reference as reference, __describe_remarked as remarked, __describe_renamed as renamed,
+    __describe_sequence as sequence, __describe_signal as signal, __describe_tuple as tuple,
+    __describe_variants as variants,
 };

@@ -3,6 +3,10 @@
 //! Each type is written twice: its definition, which people read, and a call of a macro that says how it is
 //! marshalled. Structs derive `PartialEq` where all their fields can be compared. Counts that follow from
 //! arrays are no fields (`call::values`), so the macro of such a struct has code that makes and checks them.
+//!
+//! States: none; everything is found in the plan. Invariants: the order of fields and members is that of the
+//! contract, since that is their order on the wire; a name is the one that the plan gave, so definition, macro
+//! and description agree.
 
 use super::call::{Place, Role, Value, check_fields, is_guid, values, write_counts};
 use super::cells;
@@ -76,11 +80,11 @@ pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, 
         (false, false) => "",
     };
     page.line(format!("#[derive(Debug, Clone{derived})]"));
-    allow_capitals(name, page);
     if values.is_empty() {
+        allow_capitals(name, page);
         page.line(format!("pub struct {name} {{}}"));
     } else {
-        page.line("#[allow(missing_docs)]");
+        allow_undocumented(name, page);
         page.block(&format!("pub struct {name}"), |page| {
             for value in values.iter().filter(|value| value.is_shown()) {
                 let kind = match value.bare() {
@@ -163,11 +167,24 @@ fn is_number(fields: &Struct) -> bool {
     guid || (fields.name == "FILETIME" && fields.fields.iter().all(|field| matches!(field.shape, Shape::U32)))
 }
 
-/// Writes that a type may have a name of capitals. Clippy would have it in small letters.
-pub(super) fn allow_capitals(name: &str, page: &mut Page) {
-    if name.len() > 2 && !name.contains(char::is_lowercase) {
+/// Whether a name is of capitals. Clippy would have it in small letters.
+fn is_of_capitals(name: &str) -> bool {
+    name.len() > 2 && !name.contains(char::is_lowercase)
+}
+
+/// Writes that a type may have a name of capitals.
+fn allow_capitals(name: &str, page: &mut Page) {
+    if is_of_capitals(name) {
         page.line("#[allow(clippy::upper_case_acronyms)]");
     }
+}
+
+/// Writes that what a type has needs no documentation, and that it may have a name of capitals.
+pub(super) fn allow_undocumented(name: &str, page: &mut Page) {
+    page.line(match is_of_capitals(name) {
+        true => "#[allow(missing_docs, clippy::upper_case_acronyms)]",
+        false => "#[allow(missing_docs)]",
+    });
 }
 
 /// The members of an enumeration by their names in Rust: value, and for one that has the value of an earlier one, the name of that.
@@ -191,8 +208,7 @@ fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     page.gap();
     page.doc(&format!("`{}` of the contract.", members.name));
     page.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]");
-    allow_capitals(&place.name, page);
-    page.line("#[allow(missing_docs)]");
+    allow_undocumented(&place.name, page);
     page.block(&format!("pub enum {}", place.name), |page| {
         for (name, value, _) in &variants {
             page.line(format!("{name} = {value},"));

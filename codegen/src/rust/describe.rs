@@ -144,7 +144,7 @@ impl Describe<'_, '_> {
         braces(page, &head, &fields);
     }
 
-    /// The statics of an interface: its operations, its signals, itself.
+    /// The statics of an interface, which stand together: its operations, its signals, itself.
     fn interface(&self, interface: &Interface, family: &Family, page: &mut Page) {
         let operations = &family.operations;
         page.gap();
@@ -176,14 +176,11 @@ impl Describe<'_, '_> {
             items.push(format!("inherits {} [{}]", interface.attributes.len(), parts.join(", ")));
         }
         if !attributes.is_empty() {
-            let line = format!("[{}]", attributes.join(", "));
-            let broken = format!("[\n    {},\n]", attributes.join(",\n    "));
-            items.push(if page.fits(&format!("    {line},")) { line } else { broken });
+            items.push(broken(page, "[", &attributes, "]"));
         }
         if !interface.signals.is_empty() {
             items.push(format!("signals &{}", family.signals));
         }
-        page.gap();
         let (mut open, mut close) = ("interface!(".to_owned(), ")".to_owned());
         // What is not usual is put around the expression, one function for each thing.
         if interface.kind != InterfaceKind::Plain {
@@ -192,11 +189,11 @@ impl Describe<'_, '_> {
         }
         if !interface.identities.is_empty() {
             open.insert_str(0, "known_as(");
-            close = format!("{close}, &[{}])", pairs(&interface.identities));
+            close = format!("{close}, {})", pairs(&interface.identities));
         }
         if !interface.notes.is_empty() {
             open.insert_str(0, "annotated(");
-            close = format!("{close}, &[{}])", pairs(&interface.notes));
+            close = format!("{close}, {})", pairs(&interface.notes));
         }
         page.binding_filled(
             &format!("pub static {}: Interface =", self.own(&interface.name)),
@@ -273,7 +270,6 @@ impl Describe<'_, '_> {
             return;
         }
         let all: Vec<_> = interface.signals.iter().map(|signal| self.signal(signal, page)).collect();
-        page.gap();
         page.binding(&format!("pub static {signals}: [Signal; {}] =", all.len()), "[", &all, "]");
     }
 
@@ -291,10 +287,9 @@ impl Describe<'_, '_> {
         }
         let line = format!("{head}{{ {} }}){tail}", fields.join(", "));
         if page.fits(&format!("    {line},")) {
-            line
-        } else {
-            format!("{head}{{\n    {},\n}}){tail}", fields.join(",\n    "))
+            return line;
         }
+        broken(page, &format!("{head}{{"), &fields, &format!("}}){tail}"))
     }
 
     /// One attribute with the numbers of its accessors.
@@ -339,14 +334,9 @@ impl Describe<'_, '_> {
         }
         if !operation.notes.is_empty() {
             head.insert_str(0, "noted(");
-            tail = format!("{tail}, &[{}])", pairs(&operation.notes));
+            tail = format!("{tail}, {})", pairs(&operation.notes));
         }
-        let line = format!("{head}{}{tail}", parameters.join(", "));
-        if page.fits(&format!("    {line},")) || parameters.is_empty() {
-            line
-        } else {
-            format!("{head}\n    {},\n{tail}", parameters.join(",\n    "))
-        }
+        broken(page, &head, &parameters, &tail)
     }
 
     /// A name and a shape.
@@ -463,23 +453,31 @@ fn label(label: &str, name: &str) -> String {
     if label == name { String::new() } else { format!(" as {label:?}") }
 }
 
-/// `head{ items });` on one line if it fits, else an item a line.
+/// `head{ items });` on one line if it fits, else as many items a line as fit.
 fn braces(page: &mut Page, head: &str, items: &[String]) {
     page.gap();
-    let line = format!("{head}{{ {} }});", items.join(", "));
-    if items.is_empty() {
-        page.line(format!("{head}{{}});"));
-    } else if page.fits(&line) {
-        page.line(line);
-    } else {
-        page.enclosed(&format!("{head}{{"), "});", |page| {
-            items.iter().for_each(|item| page.line(format!("{item},")))
-        });
-    }
+    page.fill(&format!("{head}{{ "), items, " });");
 }
 
-/// Pairs of names, as items of a slice.
+/// Items on one line if they fit between `head` and `tail`, else one level deeper, as many a line as fit. It is part of a longer
+/// expression; `page` is asked only what fits.
+fn broken(page: &Page, head: &str, items: &[String], tail: &str) -> String {
+    let line = format!("{head}{}{tail}", items.join(", "));
+    if items.is_empty() || page.fits(&format!("    {line},")) {
+        return line;
+    }
+    let mut rows: Vec<String> = Vec::new();
+    for item in items {
+        match rows.last_mut() {
+            Some(row) if page.fits(&format!("        {row} {item},")) => *row += &format!(" {item},"),
+            _ => rows.push(format!("{item},")),
+        }
+    }
+    format!("{head}\n    {}\n{tail}", rows.join("\n    "))
+}
+
+/// Pairs of names, as a slice of them.
 fn pairs(pairs: &[(Name, Name)]) -> String {
-    let pair = |(what, value): &(Name, Name)| format!("(Cow::Borrowed({what:?}), Cow::Borrowed({value:?}))");
-    pairs.iter().map(pair).collect::<Vec<_>>().join(", ")
+    let pair = |(what, value): &(Name, Name)| format!("{what:?} = {value:?}");
+    format!("pairs!({})", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
 }

@@ -5,7 +5,7 @@
 //! a method's signature only where the operation can raise something.
 
 use super::call::Call;
-use super::data::allow_capitals;
+use super::data::allow_undocumented;
 use super::plan::{Family, Plan};
 use super::types::{Face, Types};
 use crate::page::Page;
@@ -40,8 +40,7 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
     if types.face == Face::Asynchronous {
         page.line("#[::everywire::async_trait]");
     }
-    page.line("#[allow(missing_docs)]");
-    allow_capitals(name, page);
+    allow_undocumented(name, page);
     page.block(&format!("pub trait {name}: {}", supers.join(" + ")), |page| {
         let own = interface.operations.iter().zip(&family.methods).skip(interface.inherited);
         for (index, (operation, method)) in own.enumerate() {

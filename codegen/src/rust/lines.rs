@@ -47,16 +47,13 @@ pub(super) fn write(faces: &[Types<'_, '_>], interface: &Interface, family: &Fam
         let traits = lines.both(|types| trait_of(types, family).to_owned());
         let own = interface.inherited;
         page.line(format!("{traits}: describe::{described}, describe::{operations}, {own};"));
-        lines.bases(page);
-        for emitted in super::signals::emitted(first, interface) {
-            page.line(format!("emits {emitted};"));
-        }
-        if first.plan.tells_constants() {
-            page.line(format!("tells {}describe::constants;", "super::".repeat(first.from.len())));
-        }
-        for listener in lines.listeners() {
-            page.line(format!("calls {listener};"));
-        }
+        page.flow(&lines.bases(), ';');
+        let emitted =
+            super::signals::emitted(first, interface).into_iter().map(|path| format!("emits {path}"));
+        let told = first.plan.tells_constants();
+        let told = told.then(|| format!("tells {}describe::constants", "super::".repeat(first.from.len())));
+        let called = lines.listeners().into_iter().map(|path| format!("calls {path}"));
+        page.flow(&emitted.chain(told).chain(called).collect::<Vec<_>>(), ';');
         let mut own: Vec<_> = interface
             .operations
             .iter()
@@ -117,7 +114,8 @@ impl Lines<'_, '_, '_> {
     }
 
     /// The traits above this one, and which operations of it are their own.
-    fn bases(&self, page: &mut Page) {
+    fn bases(&self) -> Vec<String> {
+        let mut said = Vec::new();
         for ancestor in Plan::lineage(self.interface) {
             if ancestor.name == self.interface.name {
                 continue;
@@ -136,10 +134,11 @@ impl Lines<'_, '_, '_> {
                 let name = &ancestor.name;
                 let problem =
                     format!("operations of {name} are not together in an interface that is derived from it");
-                page.line(format!("compile_error!({problem:?});"));
+                said.push(format!("compile_error!({problem:?})"));
             }
-            page.line(format!("from {traits} {first}..{end};"));
+            said.push(format!("from {traits} {first}..{end}"));
         }
+        said
     }
 
     /// The statics of the interfaces that it calls back.

@@ -81,7 +81,10 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Constant(constant, name) => data::constant(&types, constant, name, page),
             Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
-                errors::define(&types, family, page);
+                // Errors are those of methods.
+                if !faces.is_empty() {
+                    errors::define(&types, family, page);
+                }
                 faces.iter().for_each(|types| interface::define(types, interface, family, page));
                 signals::define(&types, interface, family, page);
             }
@@ -94,7 +97,9 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Exception(exception) => data::implement_exception(&types, exception, page),
             Item::Constant(..) | Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
-                errors::implement(&types, family, page);
+                if !faces.is_empty() {
+                    errors::implement(&types, family, page);
+                }
                 lines::write(&faces, interface, family, page);
                 signals::implement(&types, interface, family, page);
             }

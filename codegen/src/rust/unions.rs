@@ -4,7 +4,7 @@
 //! travel as it came. Where a discriminator may select nothing, there is a variant that holds it alone, so
 //! that no value of a peer is lost.
 
-use super::data::allow_capitals;
+use super::data::allow_undocumented;
 use super::plan::arm_names;
 use super::types::Types;
 use crate::page::Page;
@@ -23,8 +23,7 @@ pub(super) fn define(types: &Types<'_, '_>, union: &Union, page: &mut Page) {
         "#[derive(Debug, Clone{})]",
         if types.plan.graph.comparable(&shape) { ", PartialEq" } else { "" }
     ));
-    page.line("#[allow(missing_docs)]");
-    allow_capitals(&name, page);
+    allow_undocumented(&name, page);
     page.block(&format!("pub enum {name}"), |page| {
         for arm in &arms {
             match &arm.kind {

@@ -137,7 +137,6 @@ pub mod describe {
         operation!("out_string_call", (out "v": TEXT) -> Shape::Void),
         operation!("in_out_string_call", (inout "v": TEXT) -> Shape::Void),
     ];
-
     pub static BENCHMARKING: Interface =
         interface!("benchmarking", "IDL:benchmarking:1.0", [], 0, &BENCHMARKING_OPERATIONS);
 
@@ -145,26 +144,22 @@ pub mod describe {
 
     pub static I_REMOTE_OBJECT_OPERATIONS: [Operation; 1] =
         [operation!("GetBytes", (in "n": Shape::I32) -> alias(&OCTET_SEQ))];
-
     pub static I_REMOTE_OBJECT: Interface =
         interface!("IRemoteObject", "IDL:IRemoteObject:1.0", [], 0, &I_REMOTE_OBJECT_OPERATIONS);
 
     pub static SINK_OPERATIONS: [Operation; 2] =
         [operation!(oneway "Hello", () -> Shape::Void), operation!("HelloSync", () -> Shape::Void)];
-
     pub static SINK: Interface = interface!("Sink", "IDL:Sink:1.0", [], 0, &SINK_OPERATIONS);
 
     pub static SOURCE_OPERATIONS: [Operation; 2] = [
         operation!("Advise", (in "s": reference!("Sink", "IDL:Sink:1.0")) -> Shape::U32),
         operation!("Unadvise", (in "cookie": Shape::U32) -> Shape::Void),
     ];
-
     pub static SOURCE: Interface =
         interface!("Source", "IDL:Source:1.0", [], 0, &SOURCE_OPERATIONS);
 
     pub static FIRING_SOURCE_OPERATIONS: [Operation; 3] =
         inherit!([(&SOURCE, 0, 2)], [operation!("Fire", (in "n": Shape::U32) -> Shape::Void)]);
-
     pub static FIRING_SOURCE: Interface =
         interface!("FiringSource", "IDL:FiringSource:1.0", [&SOURCE], 2, &FIRING_SOURCE_OPERATIONS);
 }

@@ -80,9 +80,7 @@ pub mod benchmarking {
                 operation!("get_bytes", (in "n": Shape::I32) -> sequence!(Shape::U8)),
                 operation!("fire", (in "n": Shape::U32) -> Shape::Void),
             ];
-
             pub static INTERFACE_SIGNALS: [Signal; 1] = [signal!("Hello", { "i": Shape::U32 })];
-
             pub static INTERFACE: Interface = interface!(
                 "benchmarking::dbus::interface", "benchmarking.dbus.interface", [], 0,
                 &INTERFACE_OPERATIONS, signals &INTERFACE_SIGNALS,

@@ -88,10 +88,8 @@ pub mod describe {
         operation!("get_bytes(int)" as "get_bytes", (in "n": Shape::I32) -> sequence!(Shape::U8)),
         operation!(oneway "fire(int)" as "fire", (in "n": Shape::I32) -> Shape::Void),
     ];
-
     pub static DCOP_BENCHMARKING_SERVICE_SIGNALS: [Signal; 1] =
         [signal!("Hello(int)" as "Hello", { "i": Shape::I32 })];
-
     pub static DCOP_BENCHMARKING_SERVICE: Interface = interface!(
         "dcop_benchmarking_service", "dcop_benchmarking_service", [], 0,
         &DCOP_BENCHMARKING_SERVICE_OPERATIONS, signals &DCOP_BENCHMARKING_SERVICE_SIGNALS,

@@ -124,7 +124,6 @@ pub mod describe {
         operation!("OutString", (out "s": TEXT) -> Shape::Void),
         operation!("InOutString", (inout "s": TEXT) -> Shape::Void),
     ];
-
     pub static I_REMOTE_OBJECT: Interface = interface!(
         "IRemoteObject", "{http://tempuri.org/}IRemoteObject", [], 0, &I_REMOTE_OBJECT_OPERATIONS,
     );
@@ -132,12 +131,11 @@ pub mod describe {
     pub static I_HELLO_CALLBACK_OPERATIONS: [Operation; 2] = [
         noted(operation!(oneway "OnHello", (
             in "message": TEXT,
-        ) -> Shape::Void), &[(Cow::Borrowed("wcf:action"), Cow::Borrowed("http://tempuri.org/IHello/OnHello"))]),
+        ) -> Shape::Void), pairs!("wcf:action" = "http://tempuri.org/IHello/OnHello")),
         noted(operation!("Ask", (
             in "x": Shape::I32,
-        ) -> Shape::I32), &[(Cow::Borrowed("wcf:action"), Cow::Borrowed("http://tempuri.org/IHello/Ask")), (Cow::Borrowed("wcf:reply"), Cow::Borrowed("http://tempuri.org/IHello/AskResponse"))]),
+        ) -> Shape::I32), pairs!("wcf:action" = "http://tempuri.org/IHello/Ask", "wcf:reply" = "http://tempuri.org/IHello/AskResponse")),
     ];
-
     pub static I_HELLO_CALLBACK: Interface = interface!(
         "IHelloCallback", "{http://tempuri.org/}IHelloCallback", [], 0,
         &I_HELLO_CALLBACK_OPERATIONS,
@@ -149,12 +147,10 @@ pub mod describe {
         operation!("SayHello", (in "message": TEXT) -> Shape::Void),
         operation!("AskBack", (in "x": Shape::I32) -> Shape::I32),
     ];
-
     pub static I_HELLO_SIGNALS: [Signal; 1] =
         [sunk(signal!("OnHello", { "message": TEXT }), &I_HELLO_CALLBACK, 0)];
-
     pub static I_HELLO: Interface = annotated(interface!(
         "IHello", "{http://tempuri.org/}IHello", [], 0, &I_HELLO_OPERATIONS,
         signals &I_HELLO_SIGNALS,
-    ), &[(Cow::Borrowed("wcf:session"), Cow::Borrowed("true")), (Cow::Borrowed("wcf:callback"), Cow::Borrowed("{http://tempuri.org/}IHelloCallback"))]);
+    ), pairs!("wcf:session" = "true", "wcf:callback" = "{http://tempuri.org/}IHelloCallback"));
 }

@@ -114,48 +114,38 @@ pub mod example {
             );
 
             pub static HANDS: Struct = record!("Example::Clocks::Hands", "{http://schemas.datacontract.org/2004/07/Example.Clocks}Hands", {
-                "Hour": Shape::U8,
-                "Minute": Shape::U8,
+                "Hour": Shape::U8, "Minute": Shape::U8,
             });
 
             pub static KIND: Enum = variants!("Example::Clocks::Kind", "{http://schemas.datacontract.org/2004/07/Example.Clocks}Kind", {
-                "Wall" = 0,
-                "Tower" = 12,
-                "Wrist" = 13,
+                "Wall" = 0, "Tower" = 12, "Wrist" = 13,
             });
 
             pub static PAIR_OFINTSTRING_HJS_KD: Struct = record!("Example::Clocks::PairOfintstringHjsKd", "{http://schemas.datacontract.org/2004/07/Example.Clocks}PairOfintstringHjsKd", {
-                "First": Shape::I32,
-                "Second": TEXT,
+                "First": Shape::I32, "Second": TEXT,
             });
 
             pub static SUN_DIAL: Struct = record!("Example::Clocks::SunDial", "{http://schemas.datacontract.org/2004/07/Example.Clocks}SunDial", {
                 "Alarm": optional!(alias(&super::super::super::xs::describe::DATE_TIME)),
-                "Colours": alias(&PALETTE),
-                "Hands": structure(&HANDS),
-                "Inner": optional!(union(&ANY_DIAL)),
-                "Kind": enumeration(&KIND),
+                "Colours": alias(&PALETTE), "Hands": structure(&HANDS),
+                "Inner": optional!(union(&ANY_DIAL)), "Kind": enumeration(&KIND),
                 "Offset": structure(&PAIR_OFINTSTRING_HJS_KD),
                 "Span": alias(&super::super::super::ser::describe::DURATION),
                 "Latitude": Shape::F64,
             });
 
             pub static ANY_DIAL_KIND: Enum = variants!("Example::Clocks::AnyDialKind", "", {
-                "Dial" = 0,
-                "SunDial" = 1,
+                "Dial" = 0, "SunDial" = 1,
             });
 
             pub static ANY_DIAL: Union = arms!("Example::Clocks::AnyDial", "{http://schemas.datacontract.org/2004/07/Example.Clocks}Dial", enumeration(&ANY_DIAL_KIND), {
-                [0] "Dial": structure(&DIAL),
-                [1] "SunDial": structure(&SUN_DIAL),
+                [0] "Dial": structure(&DIAL), [1] "SunDial": structure(&SUN_DIAL),
             });
 
             pub static DIAL: Struct = record!("Example::Clocks::Dial", "{http://schemas.datacontract.org/2004/07/Example.Clocks}Dial", {
                 "Alarm": optional!(alias(&super::super::super::xs::describe::DATE_TIME)),
-                "Colours": alias(&PALETTE),
-                "Hands": structure(&HANDS),
-                "Inner": optional!(union(&ANY_DIAL)),
-                "Kind": enumeration(&KIND),
+                "Colours": alias(&PALETTE), "Hands": structure(&HANDS),
+                "Inner": optional!(union(&ANY_DIAL)), "Kind": enumeration(&KIND),
                 "Offset": structure(&PAIR_OFINTSTRING_HJS_KD),
                 "Span": alias(&super::super::super::ser::describe::DURATION),
             });
@@ -167,8 +157,7 @@ pub mod example {
             );
 
             pub static TROUBLE: Struct = record!("Example::Clocks::Trouble", "{http://schemas.datacontract.org/2004/07/Example.Clocks}Trouble", {
-                "Code": Shape::I32,
-                "Text": TEXT,
+                "Code": Shape::I32, "Text": TEXT,
             });
         }
     }
@@ -275,12 +264,11 @@ pub mod clock {
         pub static I_CLOCK_CALLBACK_OPERATIONS: [Operation; 2] = [
             noted(operation!(oneway "Tick", (
                 in "count": Shape::I64,
-            ) -> Shape::Void), &[(Cow::Borrowed("wcf:action"), Cow::Borrowed("http://example.org/clock/IClock/Tick"))]),
+            ) -> Shape::Void), pairs!("wcf:action" = "http://example.org/clock/IClock/Tick")),
             noted(operation!("Which", (
                 in "kinds": alias(&super::super::example::clocks::describe::KINDS),
-            ) -> enumeration(&super::super::example::clocks::describe::KIND)), &[(Cow::Borrowed("wcf:action"), Cow::Borrowed("http://example.org/clock/IClock/Which")), (Cow::Borrowed("wcf:reply"), Cow::Borrowed("http://example.org/clock/IClock/WhichResponse"))]),
+            ) -> enumeration(&super::super::example::clocks::describe::KIND)), pairs!("wcf:action" = "http://example.org/clock/IClock/Which", "wcf:reply" = "http://example.org/clock/IClock/WhichResponse")),
         ];
-
         pub static I_CLOCK_CALLBACK: Interface = interface!(
             "clock::IClockCallback", "{http://example.org/clock}IClockCallback", [], 0,
             &I_CLOCK_CALLBACK_OPERATIONS,
@@ -292,24 +280,20 @@ pub mod clock {
                 inout "when": alias(&super::super::xs::describe::DATE_TIME),
                 in "hands": optional!(structure(&super::super::example::clocks::describe::HANDS)),
                 in "dial": optional!(union(&super::super::example::clocks::describe::ANY_DIAL)),
-                in "names": sequence!(TEXT),
-                out "left": Shape::I32,
-            ) -> optional!(Shape::I32)), &[(Cow::Borrowed("wcf:reply"), Cow::Borrowed("urn:set")), (Cow::Borrowed("wcf:initiating"), Cow::Borrowed("false"))]),
-            noted(operation!(oneway "End", () -> Shape::Void), &[(Cow::Borrowed("wcf:initiating"), Cow::Borrowed("false")), (Cow::Borrowed("wcf:terminating"), Cow::Borrowed("true"))]),
+                in "names": sequence!(TEXT), out "left": Shape::I32,
+            ) -> optional!(Shape::I32)), pairs!("wcf:reply" = "urn:set", "wcf:initiating" = "false")),
+            noted(operation!(oneway "End", () -> Shape::Void), pairs!("wcf:initiating" = "false", "wcf:terminating" = "true")),
             noted(operation!("Ask", (
-                in "Text": TEXT,
-                in "Zone": TEXT,
+                in "Text": TEXT, in "Zone": TEXT,
                 out "Time": alias(&super::super::xs::describe::DATE_TIME),
-            ) -> Shape::Void), &[(Cow::Borrowed("wcf:request"), Cow::Borrowed("{http://example.org/clock}Question")), (Cow::Borrowed("wcf:response"), Cow::Borrowed("{http://example.org/clock}Answer")), (Cow::Borrowed("wcf:header:Zone"), Cow::Borrowed("{http://example.org/clock}Zone"))]),
+            ) -> Shape::Void), pairs!("wcf:request" = "{http://example.org/clock}Question", "wcf:response" = "{http://example.org/clock}Answer", "wcf:header:Zone" = "{http://example.org/clock}Zone")),
         ];
-
         pub static I_CLOCK_SIGNALS: [Signal; 1] =
             [sunk(signal!("Tick", { "count": Shape::I64 }), &I_CLOCK_CALLBACK, 0)];
-
         pub static I_CLOCK: Interface = annotated(interface!(
             "clock::IClock", "{http://example.org/clock}IClock", [], 0, &I_CLOCK_OPERATIONS,
             signals &I_CLOCK_SIGNALS,
-        ), &[(Cow::Borrowed("wcf:session"), Cow::Borrowed("true")), (Cow::Borrowed("wcf:callback"), Cow::Borrowed("{http://example.org/clock}IClockCallback")), (Cow::Borrowed("wcf:port"), Cow::Borrowed("net.tcp://localhost:808/Clock.svc service=Clock name=NetTcpBinding_IClock transport=tcp soap=1.2 addressing=1.0 encoding=binary security=windows unknown={http://schemas.xmlsoap.org/ws/2004/10/wsat}ATAssertion")), (Cow::Borrowed("wcf:port"), Cow::Borrowed("https://localhost:8443/Clock.svc service=Clock name=WSHttpBinding_IClock transport=https soap=1.2 addressing=1.0 encoding=text security=tls credential=username"))]);
+        ), pairs!("wcf:session" = "true", "wcf:callback" = "{http://example.org/clock}IClockCallback", "wcf:port" = "net.tcp://localhost:808/Clock.svc service=Clock name=NetTcpBinding_IClock transport=tcp soap=1.2 addressing=1.0 encoding=binary security=windows unknown={http://schemas.xmlsoap.org/ws/2004/10/wsat}ATAssertion", "wcf:port" = "https://localhost:8443/Clock.svc service=Clock name=WSHttpBinding_IClock transport=https soap=1.2 addressing=1.0 encoding=text security=tls credential=username"));
     }
 }
 

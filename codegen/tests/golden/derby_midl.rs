@@ -169,13 +169,11 @@ pub mod describe {
     use ::everywire::model::describe::*;
 
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
-
     pub static I_UNKNOWN: Interface = interface!(
         "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static I_DISPATCH_OPERATIONS: [Operation; 0] = [];
-
     pub static I_DISPATCH: Interface = interface!(
         "IDispatch", "00020400-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_DISPATCH_OPERATIONS,
@@ -188,7 +186,6 @@ pub mod describe {
         ) -> Shape::Void), 1),
         numbered(operation!("Unadvise", (in "dwCookie": Shape::U32) -> Shape::Void), 2),
     ];
-
     pub static I_CALLBACK: Interface = of_kind(interface!(
         "ICallback", "606de2c5-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_OPERATIONS,
@@ -196,7 +193,6 @@ pub mod describe {
 
     pub static I_CALLBACK_EVENTS_OPERATIONS: [Operation; 1] =
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
-
     pub static I_CALLBACK_EVENTS: Interface = of_kind(interface!(
         "_ICallbackEvents", "73296190-1a8f-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_CALLBACK_EVENTS_OPERATIONS,
@@ -204,30 +200,25 @@ pub mod describe {
 
     pub static I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS: [Operation; 1] =
         [numbered(operation!("Hello", () -> Shape::Void), 1)];
-
     pub static I_SLOW_CONNECTION_POINTS_EVENTS: Interface = of_kind(interface!(
         "_ISlowConnectionPointsEvents", "606de2c1-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_EVENTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
     pub static I_SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
-
     pub static I_SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
         "ISlowConnectionPoints", "606de2bf-1a8c-11d3-b68f-00c04f8b72e7", [&I_DISPATCH], 0,
         &I_SLOW_CONNECTION_POINTS_OPERATIONS,
     ), InterfaceKind::Dual);
 
     pub static CALLBACK_OPERATIONS: [Operation; 2] = inherit!([(&I_CALLBACK, 0, 2)], []);
-
     pub static CALLBACK: Interface = of_kind(interface!(
         "Callback", "606de2c6-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK], 2, &CALLBACK_OPERATIONS,
     ), InterfaceKind::Class);
 
     pub static SLOW_CONNECTION_POINTS_OPERATIONS: [Operation; 0] = [];
-
     pub static SLOW_CONNECTION_POINTS_SIGNALS: [Signal; 1] =
         [sunk(signal!("Hello", {}), &I_SLOW_CONNECTION_POINTS_EVENTS, 0)];
-
     pub static SLOW_CONNECTION_POINTS: Interface = of_kind(interface!(
         "SlowConnectionPoints", "606de2c0-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS],
         0, &SLOW_CONNECTION_POINTS_OPERATIONS, signals &SLOW_CONNECTION_POINTS_SIGNALS,
@@ -235,7 +226,6 @@ pub mod describe {
 
     pub static CALLBACK_CLIENT_OPERATIONS: [Operation; 1] =
         inherit!([(&I_CALLBACK_EVENTS, 0, 1)], []);
-
     pub static CALLBACK_CLIENT: Interface = of_kind(interface!(
         "CallbackClient", "f67db88d-1a8c-11d3-b68f-00c04f8b72e7", [&I_CALLBACK_EVENTS], 1,
         &CALLBACK_CLIENT_OPERATIONS,
@@ -243,7 +233,6 @@ pub mod describe {
 
     pub static SLOW_CLIENT_OPERATIONS: [Operation; 1] =
         inherit!([(&I_SLOW_CONNECTION_POINTS_EVENTS, 0, 1)], []);
-
     pub static SLOW_CLIENT: Interface = of_kind(interface!(
         "SlowClient", "f67db889-1a8c-11d3-b68f-00c04f8b72e7", [&I_SLOW_CONNECTION_POINTS_EVENTS], 1,
         &SLOW_CLIENT_OPERATIONS,

@@ -382,8 +382,7 @@ pub mod figures {
     ew::faces! {
         Canvas / CanvasAsync: describe::CANVAS, describe::CANVAS_OPERATIONS, 6;
         from Node / NodeAsync 0..6;
-        tells super::describe::constants;
-        calls describe::LISTENER;
+        tells super::describe::constants; calls describe::LISTENER;
         0 draw(name as &str, what as &Figure) | DrawError;
         1 find(name as &str) -> (Figure,) | CanvasError;
         2 take(name as &str) -> (Figure,) | CanvasError;
@@ -446,8 +445,7 @@ pub mod figures {
             use ::everywire::model::describe::*;
 
             pub static STATE: Enum = variants!("figures::Node::State", "IDL:figures/Node/State:1.0", {
-                "idle" = 0,
-                "busy" = 1,
+                "idle" = 0, "busy" = 1,
             });
 
             pub static GONE: Struct = record!("figures::Node::Gone", "IDL:figures/Node/Gone:1.0", {
@@ -506,11 +504,9 @@ pub mod figures {
 
         ew::faces! {
             Both / BothAsync: describe::BOTH, describe::BOTH_OPERATIONS, 17;
-            from Source / SourceAsync 0..1;
-            from super::Node / super::NodeAsync 1..7;
+            from Source / SourceAsync 0..1; from super::Node / super::NodeAsync 1..7;
             from super::Canvas / super::CanvasAsync 7..17;
-            tells super::super::describe::constants;
-            calls super::describe::LISTENER;
+            tells super::super::describe::constants; calls super::describe::LISTENER;
             0 get() -> (Option2,);
         }
 
@@ -525,21 +521,18 @@ pub mod figures {
                     in "ew": structure(&super::super::describe::POINT),
                 ) -> Shape::Void),
             ];
-
             pub static SOURCE: Interface = interface!(
                 "figures::other::Source", "IDL:figures/other/Source:1.0", [], 0, &SOURCE_OPERATIONS,
             );
 
             pub static OPTION: Struct = record!("figures::other::Option", "IDL:figures/other/Option:1.0", {
-                "it": structure(&super::super::describe::POINT),
-                "fooBar": Shape::I32,
+                "it": structure(&super::super::describe::POINT), "fooBar": Shape::I32,
                 "foo_bar": Shape::I32,
             });
 
             pub static BOTH_OPERATIONS: [Operation; 18] = inherit!([(&SOURCE, 0, 1), (&super::super::describe::CANVAS, 0, 16)], [
                 operation!("get", () -> structure(&OPTION)),
             ]);
-
             pub static BOTH: Interface = interface!(
                 "figures::other::Both", "IDL:figures/other/Both:1.0",
                 [&SOURCE, &super::super::describe::CANVAS], 17, &BOTH_OPERATIONS,
@@ -569,61 +562,36 @@ pub mod figures {
             named("figures::Numbers", "IDL:figures/Numbers:1.0", sequence!(Shape::I32));
 
         pub static COLOR: Enum = variants!("figures::Color", "IDL:figures/Color:1.0", {
-            "red" = 0,
-            "GREEN" = 1,
-            "deep_blue" = 2,
+            "red" = 0, "GREEN" = 1, "deep_blue" = 2,
         });
 
         pub static POINT: Struct = record!("figures::Point", "IDL:figures/Point:1.0", {
-            "x": Shape::F64,
-            "y": Shape::F64,
+            "x": Shape::F64, "y": Shape::F64,
         });
 
         pub static EVERYTHING: Struct = record!("figures::Everything", "IDL:figures/Everything:1.0", {
-            "yes": Shape::Bool,
-            "small": Shape::U8,
-            "s": Shape::I16,
-            "us": Shape::U16,
-            "l": Shape::I32,
-            "ul": Shape::U32,
-            "ll": Shape::I64,
-            "ull": Shape::U64,
-            "f": Shape::F32,
-            "d": Shape::F64,
-            "c": Shape::Char,
-            "wc": Shape::WideChar,
-            "text": TEXT,
-            "wide": WIDE_TEXT,
-            "brief": text(TextKind::Narrow, Some(8)),
-            "tint": enumeration(&COLOR),
-            "at": structure(&POINT),
-            "data": alias(&BLOB),
-            "sum": alias(&DIGEST),
-            "grid": alias(&MATRIX),
-            "points": sequence!(structure(&POINT)),
-            "names": sequence!(TEXT, 3),
-            "rows": sequence!(sequence!(Shape::I32)),
-            "anything": ANY_OBJECT,
-            "content": Shape::Variant,
-            "type": Shape::I32,
+            "yes": Shape::Bool, "small": Shape::U8, "s": Shape::I16, "us": Shape::U16,
+            "l": Shape::I32, "ul": Shape::U32, "ll": Shape::I64, "ull": Shape::U64, "f": Shape::F32,
+            "d": Shape::F64, "c": Shape::Char, "wc": Shape::WideChar, "text": TEXT,
+            "wide": WIDE_TEXT, "brief": text(TextKind::Narrow, Some(8)),
+            "tint": enumeration(&COLOR), "at": structure(&POINT), "data": alias(&BLOB),
+            "sum": alias(&DIGEST), "grid": alias(&MATRIX), "points": sequence!(structure(&POINT)),
+            "names": sequence!(TEXT, 3), "rows": sequence!(sequence!(Shape::I32)),
+            "anything": ANY_OBJECT, "content": Shape::Variant, "type": Shape::I32,
             "self": Shape::I32,
         });
 
         pub static TREE: Struct = record!("figures::Tree", "IDL:figures/Tree:1.0", {
-            "label": TEXT,
-            "children": sequence!(structure(&TREE)),
+            "label": TEXT, "children": sequence!(structure(&TREE)),
         });
 
         pub static FIGURE: Union = arms!("figures::Figure", "IDL:figures/Figure:1.0", enumeration(&COLOR), {
-            [0] "radius": Shape::F64,
-            [1] "corner": structure(&POINT),
+            [0] "radius": Shape::F64, [1] "corner": structure(&POINT),
             [2] "path": sequence!(structure(&POINT)),
         });
 
         pub static ANSWER: Union = arms!("figures::Answer", "IDL:figures/Answer:1.0", Shape::I32, {
-            [1] "text": TEXT,
-            [2, 3] "number": Shape::I32,
-            @default [] "flag": Shape::Bool,
+            [1] "text": TEXT, [2, 3] "number": Shape::I32, @default [] "flag": Shape::Bool,
         });
 
         pub static PERHAPS: Union = arms!("figures::Perhaps", "IDL:figures/Perhaps:1.0", Shape::Bool, {
@@ -631,8 +599,7 @@ pub mod figures {
         });
 
         pub static LETTERED: Union = arms!("figures::Lettered", "IDL:figures/Lettered:1.0", Shape::Char, {
-            [97] "number": Shape::I32,
-            [98] "text": TEXT,
+            [97] "number": Shape::I32, [98] "text": TEXT,
         });
 
         pub static NOT_FOUND: Struct = record!("figures::NotFound", "IDL:figures/NotFound:1.0", {
@@ -640,8 +607,7 @@ pub mod figures {
         });
 
         pub static BROKEN: Struct = record!("figures::Broken", "IDL:figures/Broken:1.0", {
-            "tint": enumeration(&COLOR),
-            "code": Shape::I32,
+            "tint": enumeration(&COLOR), "code": Shape::I32,
         });
 
         pub static EMPTY: Struct = record!("figures::Empty", "IDL:figures/Empty:1.0", {});
@@ -656,35 +622,28 @@ pub mod figures {
             ) -> Shape::Void),
             operation!("ping", () -> Shape::Void, raises [&super::node::describe::GONE]),
         ];
-
         pub static NODE: Interface = interface!(
             "figures::Node", "IDL:figures/Node:1.0", [], 0, &NODE_OPERATIONS,
             [
-                attribute("name", TEXT, 0, None),
-                attribute("weight", Shape::I32, 1, Some(2)),
+                attribute("name", TEXT, 0, None), attribute("weight", Shape::I32, 1, Some(2)),
                 attribute("mood", enumeration(&super::node::describe::STATE), 3, Some(4)),
             ],
         );
 
         pub static CANVAS_OPERATIONS: [Operation; 16] = inherit!([(&NODE, 0, 6)], [
             operation!("draw", (
-                in "name": TEXT,
-                in "what": union(&FIGURE),
+                in "name": TEXT, in "what": union(&FIGURE),
             ) -> Shape::Void, raises [&BROKEN, &NOT_FOUND]),
             operation!("find", (in "name": TEXT) -> union(&FIGURE), raises [&NOT_FOUND]),
             operation!("take", (in "name": TEXT) -> union(&FIGURE), raises [&NOT_FOUND]),
             operation!("mirror", (in "value": structure(&EVERYTHING)) -> structure(&EVERYTHING)),
             operation!("turn", (
-                in "by": alias(&MATRIX),
-                inout "tint": enumeration(&COLOR),
+                in "by": alias(&MATRIX), inout "tint": enumeration(&COLOR),
                 out "taken": alias(&STEPS),
             ) -> alias(&MATRIX)),
             operation!("load", (
-                in "key": alias(&BLOB),
-                in "sum": alias(&DIGEST),
-                in "root": structure(&TREE),
-                in "content": Shape::Variant,
-                out "answer": Shape::Variant,
+                in "key": alias(&BLOB), in "sum": alias(&DIGEST), in "root": structure(&TREE),
+                in "content": Shape::Variant, out "answer": Shape::Variant,
             ) -> alias(&BLOB)),
             operation!("listen", (
                 in "to": reference!("figures::Listener", "IDL:figures/Listener:1.0"),
@@ -693,26 +652,17 @@ pub mod figures {
                 out "result": Shape::I32,
             ) -> reference!("figures::Listener", "IDL:figures/Listener:1.0")),
             operation!(oneway "forget", (
-                in "request": TEXT,
-                in "numbering": alias(&NUMBERS),
+                in "request": TEXT, in "numbering": alias(&NUMBERS),
             ) -> Shape::Void),
             operation!("lots", (
-                in "first": Shape::I32,
-                in "second": Shape::I32,
-                in "third": Shape::I32,
-                in "fourth": Shape::I32,
-                in "fifth": TEXT,
-                in "sixth": TEXT,
-                in "seventh": TEXT,
+                in "first": Shape::I32, in "second": Shape::I32, in "third": Shape::I32,
+                in "fourth": Shape::I32, in "fifth": TEXT, in "sixth": TEXT, in "seventh": TEXT,
                 in "eighth": enumeration(&COLOR),
             ) -> Shape::Void, raises [&EMPTY]),
             operation!("reply", (
-                in "to": union(&ANSWER),
-                in "maybe": union(&PERHAPS),
-                in "letter": union(&LETTERED),
+                in "to": union(&ANSWER), in "maybe": union(&PERHAPS), in "letter": union(&LETTERED),
             ) -> union(&ANSWER)),
         ]);
-
         pub static CANVAS: Interface = interface!(
             "figures::Canvas", "IDL:figures/Canvas:1.0", [&NODE], 6, &CANVAS_OPERATIONS,
             inherits 3 [(&NODE, 0, 3, 0)],
@@ -724,7 +674,6 @@ pub mod figures {
                 in "name": TEXT,
             ) -> Shape::Void),
         ];
-
         pub static LISTENER: Interface = interface!(
             "figures::Listener", "IDL:figures/Listener:1.0", [], 0, &LISTENER_OPERATIONS,
         );

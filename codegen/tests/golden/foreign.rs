@@ -105,8 +105,7 @@ ew::fields! { InventoryFind2ResultItem {
 
 ew::faces! {
     Inventory / InventoryAsync: describe::INVENTORY, describe::INVENTORY_OPERATIONS, 0;
-    emits InventorySold;
-    emits InventoryClosed;
+    emits InventorySold; emits InventoryClosed;
     0 store(item as &Item, limit as &Option<u64>, path as &str) -> (Option<i8>,);
     1 capacity() -> (u32,);
     2 find(at: i64, unnamed: QDate) -> (Vec<(i32, String)>,);
@@ -152,9 +151,7 @@ pub mod deep {
     ew::faces! {
         Archive / ArchiveAsync: describe::ARCHIVE, describe::ARCHIVE_OPERATIONS, 5;
         from super::Inventory / super::InventoryAsync 0..5;
-        emits super::InventorySold;
-        emits super::InventoryClosed;
-        emits ArchiveBurnt;
+        emits super::InventorySold; emits super::InventoryClosed; emits ArchiveBurnt;
         0 watch();
     }
 
@@ -170,19 +167,14 @@ pub mod deep {
         pub static ARCHIVE_OPERATIONS: [Operation; 6] = inherit!([(&super::super::describe::INVENTORY, 0, 5)], [
             operation!("watch", () -> Shape::Void),
         ]);
-
         pub static ARCHIVE_SIGNALS: [Signal; 3] = [
             signal!("Sold(Item,f64)" as "Sold", {
-                "item": structure(&super::super::describe::ITEM),
-                "price": Shape::F64,
+                "item": structure(&super::super::describe::ITEM), "price": Shape::F64,
                 "to": map!(tuple!(TEXT, Shape::Bool), Shape::F64),
             }),
             signal!("Closed", {}),
-            signal!("Burnt", {
-                "what": map!(tuple!(TEXT, Shape::Bool), text(TextKind::Path, None)),
-            }),
+            signal!("Burnt", {"what": map!(tuple!(TEXT, Shape::Bool), text(TextKind::Path, None))}),
         ];
-
         pub static ARCHIVE: Interface = interface!(
             "deep::Archive", "org.example.Archive", [&super::super::describe::INVENTORY], 5,
             &ARCHIVE_OPERATIONS, inherits 1 [(&super::super::describe::INVENTORY, 0, 1, 0)],
@@ -198,12 +190,9 @@ pub mod describe {
     use ::everywire::model::describe::*;
 
     pub static ITEM: Struct = record!("Item", "", {
-        "label": text(TextKind::Counted, None),
-        "price": optional!(Shape::F64),
-        "tags": map!(TEXT, Shape::I32),
-        "always": pointer!(Ref, Shape::U16),
-        "perhaps": pointer!(Unique, WIDE_TEXT),
-        "file": Shape::Handle,
+        "label": text(TextKind::Counted, None), "price": optional!(Shape::F64),
+        "tags": map!(TEXT, Shape::I32), "always": pointer!(Ref, Shape::U16),
+        "perhaps": pointer!(Unique, WIDE_TEXT), "file": Shape::Handle,
         "tail": sequence!(Shape::I16, Some(9), ConformantVarying),
     });
 
@@ -212,18 +201,9 @@ pub mod describe {
     pub static Q_DATE: Alias = named("QDate", "", Shape::U32);
 
     pub static INVENTORY_FIND2_RESULT_ITEM: Struct = record!("", "", {
-        "field_1": Shape::U8,
-        "field_2": Shape::U8,
-        "field_3": Shape::U8,
-        "field_4": Shape::U8,
-        "field_5": Shape::U8,
-        "field_6": Shape::U8,
-        "field_7": Shape::U8,
-        "field_8": Shape::U8,
-        "field_9": Shape::U8,
-        "field_10": Shape::U8,
-        "field_11": Shape::U8,
-        "field_12": Shape::U8,
+        "field_1": Shape::U8, "field_2": Shape::U8, "field_3": Shape::U8, "field_4": Shape::U8,
+        "field_5": Shape::U8, "field_6": Shape::U8, "field_7": Shape::U8, "field_8": Shape::U8,
+        "field_9": Shape::U8, "field_10": Shape::U8, "field_11": Shape::U8, "field_12": Shape::U8,
         "field_13": Shape::U8,
     });
 
@@ -232,30 +212,25 @@ pub mod describe {
 
     pub static INVENTORY_OPERATIONS: [Operation; 5] = [
         operation!("Store", (
-            in "item": structure(&ITEM),
-            in "limit": optional!(Shape::U64),
+            in "item": structure(&ITEM), in "limit": optional!(Shape::U64),
             in "path": text(TextKind::Path, None),
         ) -> optional!(Shape::I8)),
         operation!("_get_Capacity", () -> Shape::U32),
         operation!("find(long int)" as "find", (
-            in "at": alias(&LONG_INT),
-            in "": alias(&Q_DATE),
+            in "at": alias(&LONG_INT), in "": alias(&Q_DATE),
         ) -> sequence!(tuple!(Shape::I32, TEXT))),
         operation!("find(QMap<N::A,double>)" as "find_2", (
             in "prices": map!(Shape::F64, Shape::I32),
         ) -> sequence!(structure(&INVENTORY_FIND2_RESULT_ITEM))),
         operation!("on", (in "shared": alias(&Q_MAP_N_A_DOUBLE)) -> tuple!(Shape::Handle)),
     ];
-
     pub static INVENTORY_SIGNALS: [Signal; 2] = [
         signal!("Sold(Item,f64)" as "Sold", {
-            "item": structure(&ITEM),
-            "price": Shape::F64,
+            "item": structure(&ITEM), "price": Shape::F64,
             "to": map!(tuple!(TEXT, Shape::Bool), Shape::F64),
         }),
         signal!("Closed", {}),
     ];
-
     pub static INVENTORY: Interface = interface!(
         "Inventory", "org.example.Inventory", [], 0, &INVENTORY_OPERATIONS,
         [notifying("Capacity", Shape::U32, 1, None, Notify::Change)], signals &INVENTORY_SIGNALS,

@@ -201,8 +201,7 @@ pub mod org {
 
         ew::faces! {
             Gallery / GalleryAsync: describe::GALLERY, describe::GALLERY_OPERATIONS, 0;
-            emits GalleryHung;
-            emits GalleryClosed;
+            emits GalleryHung; emits GalleryClosed;
             0 basics(
                 y: u8, b: bool, n: i16, q: u16, i: i32, u: u32, x: i64, t: u64, d: f64, s as &str,
                 o as &str, g as &str,
@@ -263,7 +262,6 @@ pub mod org {
 
                 pub static TYPE_OPERATIONS: [Operation; 1] =
                     [operation!("self", () -> Shape::Void)];
-
                 pub static TYPE: Interface = interface!(
                     "org::example::Gallery::type", "org.example.Gallery.type", [], 0,
                     &TYPE_OPERATIONS,
@@ -278,47 +276,27 @@ pub mod org {
             use ::everywire::model::describe::*;
 
             pub static GALLERY_SURVEY_RESULT_ITEM: Struct = record!("", "", {
-                "field_1": Shape::I32,
-                "field_2": Shape::I32,
-                "field_3": Shape::I32,
-                "field_4": Shape::I32,
-                "field_5": Shape::I32,
-                "field_6": Shape::I32,
-                "field_7": Shape::I32,
-                "field_8": Shape::I32,
-                "field_9": Shape::I32,
-                "field_10": Shape::I32,
-                "field_11": Shape::I32,
-                "field_12": Shape::I32,
+                "field_1": Shape::I32, "field_2": Shape::I32, "field_3": Shape::I32,
+                "field_4": Shape::I32, "field_5": Shape::I32, "field_6": Shape::I32,
+                "field_7": Shape::I32, "field_8": Shape::I32, "field_9": Shape::I32,
+                "field_10": Shape::I32, "field_11": Shape::I32, "field_12": Shape::I32,
                 "field_13": TEXT,
             });
 
             pub static GALLERY_OPERATIONS: [Operation; 15] = [
                 operation!("Basics", (
-                    in "y": Shape::U8,
-                    in "b": Shape::Bool,
-                    in "n": Shape::I16,
-                    in "q": Shape::U16,
-                    in "i": Shape::I32,
-                    in "u": Shape::U32,
-                    in "x": Shape::I64,
-                    in "t": Shape::U64,
-                    in "d": Shape::F64,
-                    in "s": TEXT,
-                    in "o": text(TextKind::Path, None),
+                    in "y": Shape::U8, in "b": Shape::Bool, in "n": Shape::I16, in "q": Shape::U16,
+                    in "i": Shape::I32, in "u": Shape::U32, in "x": Shape::I64, in "t": Shape::U64,
+                    in "d": Shape::F64, in "s": TEXT, in "o": text(TextKind::Path, None),
                     in "g": text(TextKind::Signature, None),
                 ) -> tuple!(Shape::U8, Shape::Bool, Shape::I16, Shape::U16, Shape::I32, Shape::U32, Shape::I64, Shape::U64, Shape::F64, TEXT, text(TextKind::Path, None), text(TextKind::Signature, None))),
                 operation!("Containers", (
-                    in "bytes": sequence!(Shape::U8),
-                    in "numbers": sequence!(Shape::I32),
-                    in "rows": sequence!(sequence!(TEXT)),
-                    in "names": map!(TEXT, Shape::U32),
+                    in "bytes": sequence!(Shape::U8), in "numbers": sequence!(Shape::I32),
+                    in "rows": sequence!(sequence!(TEXT)), in "names": map!(TEXT, Shape::U32),
                     in "weights": map!(Shape::F64, TEXT),
                     in "tree": map!(text(TextKind::Path, None), map!(TEXT, map!(TEXT, Shape::Variant))),
-                    out "bytes_2": sequence!(Shape::U8),
-                    out "total": Shape::I64,
-                    out "names_2": map!(Shape::U32, TEXT),
-                    out "weights_2": map!(Shape::F64, TEXT),
+                    out "bytes_2": sequence!(Shape::U8), out "total": Shape::I64,
+                    out "names_2": map!(Shape::U32, TEXT), out "weights_2": map!(Shape::F64, TEXT),
                     out "tree_2": map!(text(TextKind::Path, None), map!(TEXT, map!(TEXT, Shape::Variant))),
                 ) -> Shape::Void),
                 operation!("ListPictures", () -> sequence!(tuple!(text(TextKind::Path, None), TEXT, tuple!(Shape::F64, Shape::F64), map!(TEXT, Shape::Variant)))),
@@ -326,8 +304,7 @@ pub mod org {
                 operation!("Swap", (in "value": Shape::Variant) -> Shape::Variant),
                 operation!("Open", (in "path": text(TextKind::Path, None)) -> Shape::Handle),
                 operation!(oneway "Knock", (
-                    in "arg_1": TEXT,
-                    in "arg_2": Shape::U32,
+                    in "arg_1": TEXT, in "arg_2": Shape::U32,
                 ) -> Shape::Void),
                 operation!("Watch", () -> Shape::Void),
                 operation!("_get_Title" as "Title", () -> TEXT),
@@ -340,16 +317,13 @@ pub mod org {
                     in "value": map!(TEXT, TEXT),
                 ) -> Shape::Void),
             ];
-
             pub static GALLERY_SIGNALS: [Signal; 2] = [
                 signal!("Hung", {
-                    "path": text(TextKind::Path, None),
-                    "details": map!(TEXT, Shape::Variant),
+                    "path": text(TextKind::Path, None), "details": map!(TEXT, Shape::Variant),
                     "at": tuple!(Shape::F64, Shape::F64),
                 }),
                 signal!("Closed", {}),
             ];
-
             pub static GALLERY: Interface = interface!(
                 "org::example::Gallery", "org.example.Gallery", [], 0, &GALLERY_OPERATIONS,
                 [

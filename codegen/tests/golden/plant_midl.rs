@@ -4,8 +4,7 @@ use ::everywire::model as ew;
 
 /// `FILETIME` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct FILETIME {
     pub dw_low_date_time: u32,
     pub dw_high_date_time: u32,
@@ -13,8 +12,7 @@ pub struct FILETIME {
 
 /// `GUID` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct GUID {
     pub data1: u32,
     pub data2: u16,
@@ -268,10 +266,8 @@ ew::faces! {
 
 ew::faces! {
     Tank / TankAsync: describe::TANK, describe::TANK_OPERATIONS, 12;
-    from ITank / ITankAsync 0..6;
-    from IRecorder / IRecorderAsync 6..12;
-    emits TankOverflowed;
-    emits TankEmptied;
+    from ITank / ITankAsync 0..6; from IRecorder / IRecorderAsync 6..12;
+    emits TankOverflowed; emits TankEmptied;
 }
 
 ew::fields! { TankOverflowed { litres, tank } }
@@ -285,56 +281,44 @@ pub mod describe {
     use ::everywire::model::describe::*;
 
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
-
     pub static I_UNKNOWN: Interface = interface!(
         "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static I_DISPATCH_OPERATIONS: [Operation; 0] = [];
-
     pub static I_DISPATCH: Interface = interface!(
         "IDispatch", "00020400-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_DISPATCH_OPERATIONS,
     );
 
     pub static FILETIME: Struct = record!("FILETIME", "", {
-        "dwLowDateTime": Shape::U32,
-        "dwHighDateTime": Shape::U32,
+        "dwLowDateTime": Shape::U32, "dwHighDateTime": Shape::U32,
     });
 
     pub static GUID: Struct = record!("GUID", "", {
-        "Data1": Shape::U32,
-        "Data2": Shape::U16,
-        "Data3": Shape::U16,
+        "Data1": Shape::U32, "Data2": Shape::U16, "Data3": Shape::U16,
         "Data4": array!(Shape::U8, 8),
     });
 
     pub static GRADE: Enum = variants!("Grade", "", 16, { "GRADE_BAD" = 0, "GRADE_GOOD" = 192 });
 
     pub static PHASE: Enum = variants!("Phase", "", {
-        "PHASE_IDLE" = 1,
-        "PHASE_RUN" = 2,
-        "PHASE_FIRST" = 1,
+        "PHASE_IDLE" = 1, "PHASE_RUN" = 2, "PHASE_FIRST" = 1,
     });
 
     pub static READING: Struct = record!("Reading", "", {
-        "name": optional!(WIDE_TEXT),
-        "at": structure(&FILETIME),
-        "grade": enumeration(&GRADE),
-        "value": Shape::Variant,
-        "raw": optional!(counted!(Shape::U8, "count", Conformant)),
+        "name": optional!(WIDE_TEXT), "at": structure(&FILETIME), "grade": enumeration(&GRADE),
+        "value": Shape::Variant, "raw": optional!(counted!(Shape::U8, "count", Conformant)),
         "count": Shape::U32,
     });
 
     pub static SETTING: Union = arms!("Setting", "", Shape::I32, {
-        [1] "number": Shape::I32,
-        [2, 3] "text": text(TextKind::Counted, None),
+        [1] "number": Shape::I32, [2, 3] "text": text(TextKind::Counted, None),
         @default [] "other": Shape::Void,
     });
 
     pub static NODE: Struct = record!("Node", "", {
-        "key": Shape::I32,
-        "next": pointer!(Unique, structure(&NODE)),
+        "key": Shape::I32, "next": pointer!(Unique, structure(&NODE)),
     });
 
     pub static VARIANT_BOOL: Alias = named("VARIANT_BOOL", "", Shape::Bool);
@@ -348,8 +332,7 @@ pub mod describe {
         ) -> Shape::Void), 0),
         numbered(operation!("get_Level" as "Level", () -> Shape::F64), 1),
         numbered(operation!("Fill", (
-            in "litres": Shape::F64,
-            in "slowly": alias(&VARIANT_BOOL),
+            in "litres": Shape::F64, in "slowly": alias(&VARIANT_BOOL),
         ) -> alias(&VARIANT_BOOL)), 2),
         numbered(operation!("Alarms", (
             out "texts": renamed!("SAFEARRAY", sequence!(text(TextKind::Counted, None))),
@@ -357,7 +340,6 @@ pub mod describe {
         ) -> Shape::Void), 3),
         numbered(operation!("get_Since" as "Since", () -> alias(&DATE)), 4),
     ];
-
     pub static I_TANK: Interface = of_kind(interface!(
         "ITank", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b001", [&I_DISPATCH], 0, &I_TANK_OPERATIONS,
         [
@@ -373,15 +355,12 @@ pub mod describe {
 
     pub static I_RECORDER_OPERATIONS: [Operation; 6] = [
         operation!("Read", (
-            in "count": Shape::U32,
-            in "names": counted!(optional!(WIDE_TEXT), "count", Conformant),
+            in "count": Shape::U32, in "names": counted!(optional!(WIDE_TEXT), "count", Conformant),
             out "readings": optional!(counted!(structure(&READING), "count", Conformant)),
             out "errors": optional!(counted!(alias(&HRESULT), "count", Conformant)),
         ) -> Shape::Void),
         operation!("Find", (
-            in "name": WIDE_TEXT,
-            in "riid": alias(&IID),
-            out "found": ANY_OBJECT,
+            in "name": WIDE_TEXT, in "riid": alias(&IID), out "found": ANY_OBJECT,
         ) -> Shape::Void),
         operation!("Next", (
             in "wanted": Shape::U32,
@@ -389,14 +368,12 @@ pub mod describe {
             out "fetched": Shape::U32,
         ) -> Shape::Void),
         operation!("Set", (
-            in "setting": union(&SETTING),
-            in "dead_band": optional!(Shape::F64),
+            in "setting": union(&SETTING), in "dead_band": optional!(Shape::F64),
             in "phase": enumeration(&PHASE),
         ) -> Shape::Void),
         operation!("Chain", (in "first": structure(&NODE)) -> Shape::Void),
         operation!("Fill", (in "how": Shape::I32) -> Shape::Void),
     ];
-
     pub static I_RECORDER: Interface = interface!(
         "IRecorder", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b002", [&I_UNKNOWN], 0,
         &I_RECORDER_OPERATIONS,
@@ -404,12 +381,10 @@ pub mod describe {
 
     pub static TANK_EVENTS_OPERATIONS: [Operation; 2] = [
         numbered(operation!("Overflowed", (
-            in "litres": Shape::F64,
-            in "tank": text(TextKind::Counted, None),
+            in "litres": Shape::F64, in "tank": text(TextKind::Counted, None),
         ) -> Shape::Void), 1),
         numbered(operation!("Emptied", () -> Shape::Void), 2),
     ];
-
     pub static TANK_EVENTS: Interface = of_kind(interface!(
         "_TankEvents", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b004", [&I_DISPATCH], 0,
         &TANK_EVENTS_OPERATIONS,
@@ -418,15 +393,12 @@ pub mod describe {
     pub static TANK_OPERATIONS: [Operation; 12] = inherit!([(&I_TANK, 0, 6), (&I_RECORDER, 0, 5)], [
         operation!("IRecorder_Fill", (in "how": Shape::I32) -> Shape::Void),
     ]);
-
     pub static TANK_SIGNALS: [Signal; 2] = [
         sunk(signal!("Overflowed", {
-            "litres": Shape::F64,
-            "tank": text(TextKind::Counted, None),
+            "litres": Shape::F64, "tank": text(TextKind::Counted, None),
         }), &TANK_EVENTS, 0),
         sunk(signal!("Emptied", {}), &TANK_EVENTS, 1),
     ];
-
     pub static TANK: Interface = of_kind(interface!(
         "Tank", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b005", [&I_TANK, &I_RECORDER], 12,
         &TANK_OPERATIONS, inherits 3 [(&I_TANK, 0, 3, 0)], signals &TANK_SIGNALS,

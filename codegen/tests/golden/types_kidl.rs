@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 /// `KURL` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct KURL {
     pub protocol: String,
     pub user: Option<String>,
@@ -79,15 +78,9 @@ pub mod describe {
     pub static Q_INT8: Alias = named("Q_INT8", "", Shape::I8);
 
     pub static KURL: Struct = record!("KURL", "", {
-        "protocol": WIDE_TEXT,
-        "user": optional!(WIDE_TEXT),
-        "pass": optional!(WIDE_TEXT),
-        "host": optional!(WIDE_TEXT),
-        "path": WIDE_TEXT,
-        "path_encoded": optional!(WIDE_TEXT),
-        "query": optional!(WIDE_TEXT),
-        "ref": optional!(WIDE_TEXT),
-        "malformed": alias(&Q_INT8),
+        "protocol": WIDE_TEXT, "user": optional!(WIDE_TEXT), "pass": optional!(WIDE_TEXT),
+        "host": optional!(WIDE_TEXT), "path": WIDE_TEXT, "path_encoded": optional!(WIDE_TEXT),
+        "query": optional!(WIDE_TEXT), "ref": optional!(WIDE_TEXT), "malformed": alias(&Q_INT8),
         "port": Shape::U16,
     });
 
@@ -105,19 +98,14 @@ pub mod describe {
 
     pub static X_OPERATIONS: [Operation; 3] = [
         operation!("a(QString,unsigned long int,long int,short int,unsigned char,QMap<QString,int>,QCString)" as "a", (
-            in "s": WIDE_TEXT,
-            in "l": alias(&UNSIGNED_LONG_INT),
-            in "m": alias(&LONG_INT),
-            in "q": alias(&SHORT_INT),
-            in "c": alias(&UNSIGNED_CHAR),
-            in "mm": map!(WIDE_TEXT, Shape::I32),
-            in "k": TEXT,
+            in "s": WIDE_TEXT, in "l": alias(&UNSIGNED_LONG_INT), in "m": alias(&LONG_INT),
+            in "q": alias(&SHORT_INT), in "c": alias(&UNSIGNED_CHAR),
+            in "mm": map!(WIDE_TEXT, Shape::I32), in "k": TEXT,
         ) -> alias(&UNSIGNED_INT)),
         operation!("b(QByteArray)" as "b", (
             in "arg_1": sequence!(Shape::U8),
         ) -> alias(&Q_VALUE_LIST_QC_STRING)),
         operation!(oneway "go(KURL)" as "go", (in "u": structure(&KURL)) -> Shape::Void),
     ];
-
     pub static X: Interface = interface!("X", "X", [], 0, &X_OPERATIONS);
 }

@@ -75,8 +75,7 @@ pub mod vaults {
         use ::everywire::model::describe::*;
 
         pub static OVERDRAWN: Struct = record!("vaults::Overdrawn", "vaults::Overdrawn", {
-            "missing": Shape::F64,
-            "account": WIDE_TEXT,
+            "missing": Shape::F64, "account": WIDE_TEXT,
         });
 
         pub static FROZEN: Struct = record!("vaults::Frozen", "vaults::Frozen", {});
@@ -86,18 +85,14 @@ pub mod vaults {
                 in "account": WIDE_TEXT,
             ) -> Shape::F64)),
             operation!("withdraw(QString,double)" as "withdraw", (
-                in "account": WIDE_TEXT,
-                in "amount": Shape::F64,
+                in "account": WIDE_TEXT, in "amount": Shape::F64,
             ) -> Shape::Void, raises [&OVERDRAWN, &FROZEN]),
         ];
-
         pub static VAULT_SIGNALS: [Signal; 1] = [
             signal!("taken(QString,double)" as "taken", {
-                "account": WIDE_TEXT,
-                "amount": Shape::F64,
+                "account": WIDE_TEXT, "amount": Shape::F64,
             }),
         ];
-
         pub static VAULT: Interface = interface!(
             "vaults::Vault", "vaults::Vault", [], 0, &VAULT_OPERATIONS, signals &VAULT_SIGNALS,
         );

@@ -92,21 +92,18 @@ pub mod describe {
     use ::everywire::model::describe::*;
 
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
-
     pub static I_UNKNOWN: Interface = interface!(
         "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static OVERDRAWN: Struct = record!("Overdrawn", "Overdrawn", {
-        "missing": Shape::F64,
-        "account": WIDE_TEXT,
+        "missing": Shape::F64, "account": WIDE_TEXT,
     });
 
     pub static FROZEN: Struct = record!("Frozen", "Frozen", {});
 
     pub static VAULT_EVENTS_OPERATIONS: [Operation; 1] =
         [operation!("taken", (in "account": WIDE_TEXT, in "amount": Shape::F64) -> Shape::Void)];
-
     pub static VAULT_EVENTS: Interface = interface!(
         "VaultEvents", "2f1c8cb6-86ba-4b7b-9c4e-3f4a8dd6a202", [&I_UNKNOWN], 0,
         &VAULT_EVENTS_OPERATIONS,
@@ -115,14 +112,11 @@ pub mod describe {
     pub static VAULT_OPERATIONS: [Operation; 2] = [
         idempotent(operation!("balance", (in "account": WIDE_TEXT) -> Shape::F64)),
         operation!("withdraw", (
-            in "account": WIDE_TEXT,
-            in "amount": Shape::F64,
+            in "account": WIDE_TEXT, in "amount": Shape::F64,
         ) -> Shape::Void, raises [&OVERDRAWN, &FROZEN]),
     ];
-
     pub static VAULT_SIGNALS: [Signal; 1] =
         [sunk(signal!("taken", { "account": WIDE_TEXT, "amount": Shape::F64 }), &VAULT_EVENTS, 0)];
-
     pub static VAULT: Interface = interface!(
         "Vault", "2f1c8cb6-86ba-4b7b-9c4e-3f4a8dd6a201", [&I_UNKNOWN], 0, &VAULT_OPERATIONS,
         signals &VAULT_SIGNALS,

@@ -75,8 +75,7 @@ pub mod vaults {
         use ::everywire::model::describe::*;
 
         pub static OVERDRAWN: Struct = record!("vaults::Overdrawn", "vaults.Overdrawn", {
-            "missing": Shape::F64,
-            "account": TEXT,
+            "missing": Shape::F64, "account": TEXT,
         });
 
         pub static FROZEN: Struct = record!("vaults::Frozen", "vaults.Frozen", {});
@@ -84,14 +83,11 @@ pub mod vaults {
         pub static VAULT_OPERATIONS: [Operation; 2] = [
             idempotent(operation!("balance", (in "account": TEXT) -> Shape::F64)),
             operation!("withdraw", (
-                in "account": TEXT,
-                in "amount": Shape::F64,
+                in "account": TEXT, in "amount": Shape::F64,
             ) -> Shape::Void, raises [&OVERDRAWN, &FROZEN]),
         ];
-
         pub static VAULT_SIGNALS: [Signal; 1] =
             [signal!("taken", { "account": TEXT, "amount": Shape::F64 })];
-
         pub static VAULT: Interface = interface!(
             "vaults::Vault", "vaults.Vault", [], 0, &VAULT_OPERATIONS, signals &VAULT_SIGNALS,
         );

@@ -4,8 +4,7 @@ use ::everywire::model as ew;
 
 /// `GUID` of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct GUID {
     pub data1: u32,
     pub data2: u16,
@@ -15,8 +14,7 @@ pub struct GUID {
 
 /// `CONNECTDATA` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct CONNECTDATA {
     pub p_unk: Option<ew::Reference>,
     pub dw_cookie: u32,
@@ -36,8 +34,7 @@ pub type HREFTYPE = u32;
 
 /// `SAFEARRAYBOUND` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct SAFEARRAYBOUND {
     pub c_elements: u32,
     pub l_lbound: i32,
@@ -57,8 +54,7 @@ pub enum TypedescTdUnion {
 
 /// `TYPEDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct TYPEDESC {
     pub td_union: TypedescTdUnion,
     pub vt: u16,
@@ -66,8 +62,7 @@ pub struct TYPEDESC {
 
 /// `ARRAYDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct ARRAYDESC {
     pub tdesc_elem: TYPEDESC,
     pub rgbounds: Vec<SAFEARRAYBOUND>,
@@ -75,8 +70,7 @@ pub struct ARRAYDESC {
 
 /// `PARAMDESCEX` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct PARAMDESCEX {
     pub c_bytes: u32,
     pub var_default_value: ew::Variant,
@@ -84,8 +78,7 @@ pub struct PARAMDESCEX {
 
 /// `PARAMDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct PARAMDESC {
     pub pparamdescex: Option<PARAMDESCEX>,
     pub w_param_flags: u16,
@@ -93,8 +86,7 @@ pub struct PARAMDESC {
 
 /// `ELEMDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct ELEMDESC {
     pub tdesc: TYPEDESC,
     pub paramdesc: PARAMDESC,
@@ -110,8 +102,7 @@ pub type SCODE = i32;
 
 /// `FUNCDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct FUNCDESC {
     pub memid: MEMBERID,
     pub l_reserved1: Vec<SCODE>,
@@ -138,8 +129,7 @@ pub enum VardescVdUnion {
 
 /// `VARDESC` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct VARDESC {
     pub memid: MEMBERID,
     pub lpstr_reserved: Option<String>,
@@ -155,8 +145,7 @@ pub type LCID = u32;
 
 /// `TYPEATTR` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct TYPEATTR {
     pub guid: GUID,
     pub lcid: LCID,
@@ -181,8 +170,7 @@ pub struct TYPEATTR {
 
 /// `TLIBATTR` of the contract.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::upper_case_acronyms)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::upper_case_acronyms)]
 pub struct TLIBATTR {
     pub guid: GUID,
     pub lcid: LCID,
@@ -262,15 +250,12 @@ pub mod describe {
     use ::everywire::model::describe::*;
 
     pub static I_UNKNOWN_OPERATIONS: [Operation; 0] = [];
-
     pub static I_UNKNOWN: Interface = interface!(
         "IUnknown", "00000000-0000-0000-c000-000000000046", [], 0, &I_UNKNOWN_OPERATIONS,
     );
 
     pub static GUID: Struct = record!("GUID", "", {
-        "Data1": Shape::U32,
-        "Data2": Shape::U16,
-        "Data3": Shape::U16,
+        "Data1": Shape::U32, "Data2": Shape::U16, "Data3": Shape::U16,
         "Data4": array!(Shape::U8, 8),
     });
 
@@ -279,16 +264,15 @@ pub mod describe {
             in "celt": Shape::U32,
             out "rgelt": counted!(optional!(WIDE_TEXT), "celt", ConformantVarying),
             out "pceltFetched": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         noted(operation!("Skip", (
             in "celt": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         operation!("Reset", () -> Shape::Void),
         operation!("Clone", (
             out "ppenum": reference!("IEnumString", "00000101-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
     ];
-
     pub static I_ENUM_STRING: Interface = interface!(
         "IEnumString", "00000101-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_ENUM_STRING_OPERATIONS,
@@ -299,16 +283,15 @@ pub mod describe {
             in "celt": Shape::U32,
             out "rgelt": counted!(structure(&GUID), "celt", ConformantVarying),
             out "pceltFetched": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         noted(operation!("Skip", (
             in "celt": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         operation!("Reset", () -> Shape::Void),
         operation!("Clone", (
             out "ppenum": reference!("IEnumGUID", "0002e000-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
     ];
-
     pub static I_ENUM_GUID: Interface = interface!(
         "IEnumGUID", "0002e000-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_ENUM_GUID_OPERATIONS,
@@ -319,16 +302,15 @@ pub mod describe {
             in "celt": Shape::U32,
             out "rgelt": counted!(reference!("IUnknown", "00000000-0000-0000-c000-000000000046"), "celt", ConformantVarying),
             out "pceltFetched": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         noted(operation!("Skip", (
             in "celt": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         operation!("Reset", () -> Shape::Void),
         operation!("Clone", (
             out "ppenum": reference!("IEnumUnknown", "00000100-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
     ];
-
     pub static I_ENUM_UNKNOWN: Interface = interface!(
         "IEnumUnknown", "00000100-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_ENUM_UNKNOWN_OPERATIONS,
@@ -344,16 +326,15 @@ pub mod describe {
             in "celt": Shape::U32,
             out "rgelt": counted!(structure(&CONNECTDATA), "celt", ConformantVarying),
             out "pceltFetched": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         noted(operation!("Skip", (
             in "celt": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         operation!("Reset", () -> Shape::Void),
         operation!("Clone", (
             out "ppenum": reference!("IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07"),
         ) -> Shape::Void),
     ];
-
     pub static I_ENUM_CONNECTIONS: Interface = interface!(
         "IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07", [&I_UNKNOWN], 0,
         &I_ENUM_CONNECTIONS_OPERATIONS,
@@ -375,7 +356,6 @@ pub mod describe {
             out "ppEnum": reference!("IEnumConnections", "b196b287-bab4-101a-b69c-00aa00341d07"),
         ) -> Shape::Void),
     ];
-
     pub static I_CONNECTION_POINT: Interface = interface!(
         "IConnectionPoint", "b196b286-bab4-101a-b69c-00aa00341d07", [&I_UNKNOWN], 0,
         &I_CONNECTION_POINT_OPERATIONS,
@@ -386,16 +366,15 @@ pub mod describe {
             in "cConnections": Shape::U32,
             out "ppCP": counted!(reference!("IConnectionPoint", "b196b286-bab4-101a-b69c-00aa00341d07"), "cConnections", ConformantVarying),
             out "pcFetched": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         noted(operation!("Skip", (
             in "cConnections": Shape::U32,
-        ) -> Shape::Void), &[(Cow::Borrowed("success"), Cow::Borrowed("S_FALSE"))]),
+        ) -> Shape::Void), pairs!("success" = "S_FALSE")),
         operation!("Reset", () -> Shape::Void),
         operation!("Clone", (
             out "ppEnum": reference!("IEnumConnectionPoints", "b196b285-bab4-101a-b69c-00aa00341d07"),
         ) -> Shape::Void),
     ];
-
     pub static I_ENUM_CONNECTION_POINTS: Interface = interface!(
         "IEnumConnectionPoints", "b196b285-bab4-101a-b69c-00aa00341d07", [&I_UNKNOWN], 0,
         &I_ENUM_CONNECTION_POINTS_OPERATIONS,
@@ -410,7 +389,6 @@ pub mod describe {
             out "ppCP": reference!("IConnectionPoint", "b196b286-bab4-101a-b69c-00aa00341d07"),
         ) -> Shape::Void),
     ];
-
     pub static I_CONNECTION_POINT_CONTAINER: Interface = interface!(
         "IConnectionPointContainer", "b196b284-bab4-101a-b69c-00aa00341d07", [&I_UNKNOWN], 0,
         &I_CONNECTION_POINT_CONTAINER_OPERATIONS,
@@ -420,12 +398,10 @@ pub mod describe {
 
     pub static I_CLASS_FACTORY_OPERATIONS: [Operation; 2] = [
         operation!("RemoteCreateInstance", (
-            in "riid": alias(&IID),
-            out "ppvObject": ANY_OBJECT,
+            in "riid": alias(&IID), out "ppvObject": ANY_OBJECT,
         ) -> Shape::Void),
         operation!("RemoteLockServer", (in "fLock": alias(&BOOL)) -> Shape::Void),
     ];
-
     pub static I_CLASS_FACTORY: Interface = interface!(
         "IClassFactory", "00000001-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_CLASS_FACTORY_OPERATIONS,
@@ -434,40 +410,33 @@ pub mod describe {
     pub static HREFTYPE: Alias = named("HREFTYPE", "", Shape::U32);
 
     pub static SAFEARRAYBOUND: Struct = record!("SAFEARRAYBOUND", "", {
-        "cElements": Shape::U32,
-        "lLbound": Shape::I32,
+        "cElements": Shape::U32, "lLbound": Shape::I32,
     });
 
     pub static TYPEDESC_TD_UNION: Union = arms!("TYPEDESC__tdUnion", "", Shape::U16, {
         [26, 27] "lptdesc": pointer!(Unique, structure(&TYPEDESC)),
-        [28] "lpadesc": pointer!(Unique, structure(&ARRAYDESC)),
-        [29] "hreftype": alias(&HREFTYPE),
+        [28] "lpadesc": pointer!(Unique, structure(&ARRAYDESC)), [29] "hreftype": alias(&HREFTYPE),
     });
 
     pub static TYPEDESC: Struct = record!("TYPEDESC", "", {
-        "_tdUnion": union(&TYPEDESC_TD_UNION),
-        "vt": Shape::U16,
+        "_tdUnion": union(&TYPEDESC_TD_UNION), "vt": Shape::U16,
     });
 
     pub static ARRAYDESC: Struct = record!("ARRAYDESC", "", {
-        "tdescElem": structure(&TYPEDESC),
-        "cDims": Shape::U16,
+        "tdescElem": structure(&TYPEDESC), "cDims": Shape::U16,
         "rgbounds": counted!(structure(&SAFEARRAYBOUND), "cDims", Conformant),
     });
 
     pub static PARAMDESCEX: Struct = record!("PARAMDESCEX", "", {
-        "cBytes": Shape::U32,
-        "varDefaultValue": Shape::Variant,
+        "cBytes": Shape::U32, "varDefaultValue": Shape::Variant,
     });
 
     pub static PARAMDESC: Struct = record!("PARAMDESC", "", {
-        "pparamdescex": optional!(structure(&PARAMDESCEX)),
-        "wParamFlags": Shape::U16,
+        "pparamdescex": optional!(structure(&PARAMDESCEX)), "wParamFlags": Shape::U16,
     });
 
     pub static ELEMDESC: Struct = record!("ELEMDESC", "", {
-        "tdesc": structure(&TYPEDESC),
-        "paramdesc": structure(&PARAMDESC),
+        "tdesc": structure(&TYPEDESC), "paramdesc": structure(&PARAMDESC),
     });
 
     pub static MEMBERID: Alias = named("MEMBERID", "", Shape::I32);
@@ -478,113 +447,76 @@ pub mod describe {
         "memid": alias(&MEMBERID),
         "lReserved1": optional!(counted!(alias(&SCODE), "cReserved2", Conformant)),
         "lprgelemdescParam": optional!(counted!(structure(&ELEMDESC), "cParams", Conformant)),
-        "funckind": Shape::I32,
-        "invkind": Shape::I32,
-        "callconv": Shape::I32,
-        "cParams": Shape::I16,
-        "cParamsOpt": Shape::I16,
-        "oVft": Shape::I16,
-        "cReserved2": Shape::I16,
-        "elemdescFunc": structure(&ELEMDESC),
-        "wFuncFlags": Shape::U16,
+        "funckind": Shape::I32, "invkind": Shape::I32, "callconv": Shape::I32,
+        "cParams": Shape::I16, "cParamsOpt": Shape::I16, "oVft": Shape::I16,
+        "cReserved2": Shape::I16, "elemdescFunc": structure(&ELEMDESC), "wFuncFlags": Shape::U16,
     });
 
     pub static VARDESC_VD_UNION: Union = arms!("VARDESC__vdUnion", "", Shape::I32, {
-        [0, 3, 1] "oInst": Shape::U32,
-        [2] "lpvarValue": optional!(Shape::Variant),
+        [0, 3, 1] "oInst": Shape::U32, [2] "lpvarValue": optional!(Shape::Variant),
     });
 
     pub static VARDESC: Struct = record!("VARDESC", "", {
-        "memid": alias(&MEMBERID),
-        "lpstrReserved": optional!(WIDE_TEXT),
-        "_vdUnion": union(&VARDESC_VD_UNION),
-        "elemdescVar": structure(&ELEMDESC),
-        "wVarFlags": Shape::U16,
-        "varkind": Shape::I32,
+        "memid": alias(&MEMBERID), "lpstrReserved": optional!(WIDE_TEXT),
+        "_vdUnion": union(&VARDESC_VD_UNION), "elemdescVar": structure(&ELEMDESC),
+        "wVarFlags": Shape::U16, "varkind": Shape::I32,
     });
 
     pub static LCID: Alias = named("LCID", "", Shape::U32);
 
     pub static TYPEATTR: Struct = record!("TYPEATTR", "", {
-        "guid": structure(&GUID),
-        "lcid": alias(&LCID),
-        "dwReserved1": Shape::U32,
-        "dwReserved2": Shape::U32,
-        "dwReserved3": Shape::U32,
-        "lpstrReserved4": optional!(WIDE_TEXT),
-        "cbSizeInstance": Shape::U32,
-        "typekind": Shape::I32,
-        "cFuncs": Shape::U16,
-        "cVars": Shape::U16,
-        "cImplTypes": Shape::U16,
-        "cbSizeVft": Shape::U16,
-        "cbAlignment": Shape::U16,
-        "wTypeFlags": Shape::U16,
-        "wMajorVerNum": Shape::U16,
-        "wMinorVerNum": Shape::U16,
-        "tdescAlias": structure(&TYPEDESC),
-        "dwReserved5": Shape::U32,
-        "wReserved6": Shape::U16,
+        "guid": structure(&GUID), "lcid": alias(&LCID), "dwReserved1": Shape::U32,
+        "dwReserved2": Shape::U32, "dwReserved3": Shape::U32,
+        "lpstrReserved4": optional!(WIDE_TEXT), "cbSizeInstance": Shape::U32,
+        "typekind": Shape::I32, "cFuncs": Shape::U16, "cVars": Shape::U16, "cImplTypes": Shape::U16,
+        "cbSizeVft": Shape::U16, "cbAlignment": Shape::U16, "wTypeFlags": Shape::U16,
+        "wMajorVerNum": Shape::U16, "wMinorVerNum": Shape::U16, "tdescAlias": structure(&TYPEDESC),
+        "dwReserved5": Shape::U32, "wReserved6": Shape::U16,
     });
 
     pub static TLIBATTR: Struct = record!("TLIBATTR", "", {
-        "guid": structure(&GUID),
-        "lcid": alias(&LCID),
-        "syskind": Shape::I32,
-        "wMajorVerNum": Shape::U16,
-        "wMinorVerNum": Shape::U16,
-        "wLibFlags": Shape::U16,
+        "guid": structure(&GUID), "lcid": alias(&LCID), "syskind": Shape::I32,
+        "wMajorVerNum": Shape::U16, "wMinorVerNum": Shape::U16, "wLibFlags": Shape::U16,
     });
 
     pub static I_TYPE_INFO_OPERATIONS: [Operation; 16] = [
         operation!("GetTypeAttr", (
-            out "ppTypeAttr": optional!(structure(&TYPEATTR)),
-            out "pReserved": Shape::U32,
+            out "ppTypeAttr": optional!(structure(&TYPEATTR)), out "pReserved": Shape::U32,
         ) -> Shape::Void),
         operation!("GetTypeComp", (
             out "ppTComp": reference!("ITypeComp", "00020403-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
         operation!("GetFuncDesc", (
-            in "index": Shape::U32,
-            out "ppFuncDesc": optional!(structure(&FUNCDESC)),
+            in "index": Shape::U32, out "ppFuncDesc": optional!(structure(&FUNCDESC)),
             out "pReserved": Shape::U32,
         ) -> Shape::Void),
         operation!("GetVarDesc", (
-            in "index": Shape::U32,
-            out "ppVarDesc": optional!(structure(&VARDESC)),
+            in "index": Shape::U32, out "ppVarDesc": optional!(structure(&VARDESC)),
             out "pReserved": Shape::U32,
         ) -> Shape::Void),
         operation!("GetNames", (
             in "memid": alias(&MEMBERID),
             out "rgBstrNames": counted!(text(TextKind::Counted, None), "cMaxNames", ConformantVarying),
-            in "cMaxNames": Shape::U32,
-            out "pcNames": Shape::U32,
+            in "cMaxNames": Shape::U32, out "pcNames": Shape::U32,
         ) -> Shape::Void),
         operation!("GetRefTypeOfImplType", (
-            in "index": Shape::U32,
-            out "pRefType": alias(&HREFTYPE),
+            in "index": Shape::U32, out "pRefType": alias(&HREFTYPE),
         ) -> Shape::Void),
         operation!("GetImplTypeFlags", (
-            in "index": Shape::U32,
-            out "pImplTypeFlags": Shape::I32,
+            in "index": Shape::U32, out "pImplTypeFlags": Shape::I32,
         ) -> Shape::Void),
         operation!("Opnum10NotUsedOnWire", () -> Shape::Void),
         operation!("Opnum11NotUsedOnWire", () -> Shape::Void),
         operation!("GetDocumentation", (
-            in "memid": alias(&MEMBERID),
-            in "refPtrFlags": Shape::U32,
+            in "memid": alias(&MEMBERID), in "refPtrFlags": Shape::U32,
             out "pBstrName": text(TextKind::Counted, None),
-            out "pBstrDocString": text(TextKind::Counted, None),
-            out "pdwHelpContext": Shape::U32,
+            out "pBstrDocString": text(TextKind::Counted, None), out "pdwHelpContext": Shape::U32,
             out "pBstrHelpFile": text(TextKind::Counted, None),
         ) -> Shape::Void),
         operation!("GetDllEntry", (
-            in "memid": alias(&MEMBERID),
-            in "invKind": Shape::I32,
-            in "refPtrFlags": Shape::U32,
+            in "memid": alias(&MEMBERID), in "invKind": Shape::I32, in "refPtrFlags": Shape::U32,
             out "pBstrDllName": text(TextKind::Counted, None),
-            out "pBstrName": text(TextKind::Counted, None),
-            out "pwOrdinal": Shape::U16,
+            out "pBstrName": text(TextKind::Counted, None), out "pwOrdinal": Shape::U16,
         ) -> Shape::Void),
         operation!("GetRefTypeInfo", (
             in "hRefType": alias(&HREFTYPE),
@@ -592,19 +524,16 @@ pub mod describe {
         ) -> Shape::Void),
         operation!("Opnum15NotUsedOnWire", () -> Shape::Void),
         operation!("CreateInstance", (
-            in "riid": alias(&IID),
-            out "ppvObj": ANY_OBJECT,
+            in "riid": alias(&IID), out "ppvObj": ANY_OBJECT,
         ) -> Shape::Void),
         operation!("GetMops", (
-            in "memid": alias(&MEMBERID),
-            out "pBstrMops": text(TextKind::Counted, None),
+            in "memid": alias(&MEMBERID), out "pBstrMops": text(TextKind::Counted, None),
         ) -> Shape::Void),
         operation!("GetContainingTypeLib", (
             out "ppTLib": reference!("ITypeLib", "00020402-0000-0000-c000-000000000046"),
             out "pIndex": Shape::U32,
         ) -> Shape::Void),
     ];
-
     pub static I_TYPE_INFO: Interface = interface!(
         "ITypeInfo", "00020401-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_TYPE_INFO_OPERATIONS,
@@ -617,36 +546,29 @@ pub mod describe {
             out "ppTInfo": reference!("ITypeInfo", "00020401-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
         operation!("GetTypeInfoType", (
-            in "index": Shape::U32,
-            out "pTKind": Shape::I32,
+            in "index": Shape::U32, out "pTKind": Shape::I32,
         ) -> Shape::Void),
         operation!("GetTypeInfoOfGuid", (
             in "guid": structure(&GUID),
             out "ppTInfo": reference!("ITypeInfo", "00020401-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
         operation!("GetLibAttr", (
-            out "ppTLibAttr": optional!(structure(&TLIBATTR)),
-            out "pReserved": Shape::U32,
+            out "ppTLibAttr": optional!(structure(&TLIBATTR)), out "pReserved": Shape::U32,
         ) -> Shape::Void),
         operation!("GetTypeComp", (
             out "ppTComp": reference!("ITypeComp", "00020403-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
         operation!("GetDocumentation", (
-            in "index": Shape::I32,
-            in "refPtrFlags": Shape::U32,
+            in "index": Shape::I32, in "refPtrFlags": Shape::U32,
             out "pBstrName": text(TextKind::Counted, None),
-            out "pBstrDocString": text(TextKind::Counted, None),
-            out "pdwHelpContext": Shape::U32,
+            out "pBstrDocString": text(TextKind::Counted, None), out "pdwHelpContext": Shape::U32,
             out "pBstrHelpFile": text(TextKind::Counted, None),
         ) -> Shape::Void),
         operation!("IsName", (
-            in "szNameBuf": WIDE_TEXT,
-            in "lHashVal": Shape::U32,
-            out "pfName": alias(&BOOL),
+            in "szNameBuf": WIDE_TEXT, in "lHashVal": Shape::U32, out "pfName": alias(&BOOL),
             out "pBstrNameInLibrary": text(TextKind::Counted, None),
         ) -> Shape::Void),
     ];
-
     pub static I_TYPE_LIB: Interface = interface!(
         "ITypeLib", "00020402-0000-0000-c000-000000000046", [&I_UNKNOWN], 0, &I_TYPE_LIB_OPERATIONS,
     );
@@ -656,7 +578,6 @@ pub mod describe {
             out "ppTI": reference!("ITypeInfo", "00020401-0000-0000-c000-000000000046"),
         ) -> Shape::Void),
     ];
-
     pub static I_PROVIDE_CLASS_INFO: Interface = interface!(
         "IProvideClassInfo", "b196b283-bab4-101a-b69c-00aa00341d07", [&I_UNKNOWN], 0,
         &I_PROVIDE_CLASS_INFO_OPERATIONS,
@@ -664,11 +585,9 @@ pub mod describe {
 
     pub static I_PROVIDE_CLASS_INFO2_OPERATIONS: [Operation; 2] = inherit!([(&I_PROVIDE_CLASS_INFO, 0, 1)], [
         operation!("GetGUID", (
-            in "dwGuidKind": Shape::U32,
-            out "pGUID": structure(&GUID),
+            in "dwGuidKind": Shape::U32, out "pGUID": structure(&GUID),
         ) -> Shape::Void),
     ]);
-
     pub static I_PROVIDE_CLASS_INFO2: Interface = interface!(
         "IProvideClassInfo2", "a6bc3ac0-dbaa-11ce-9de3-00aa004bb851", [&I_PROVIDE_CLASS_INFO], 1,
         &I_PROVIDE_CLASS_INFO2_OPERATIONS,
@@ -682,7 +601,6 @@ pub mod describe {
         operation!("ResolveOxid2", () -> Shape::Void),
         operation!("ServerAlive2", () -> Shape::Void),
     ];
-
     pub static I_OBJECT_EXPORTER: Interface = interface!(
         "IObjectExporter", "99fcfec4-5260-101b-bbcb-00aa0021347a", [&I_UNKNOWN], 0,
         &I_OBJECT_EXPORTER_OPERATIONS,
@@ -693,7 +611,6 @@ pub mod describe {
         operation!("RemAddRef", () -> Shape::Void),
         operation!("RemRelease", () -> Shape::Void),
     ];
-
     pub static I_REM_UNKNOWN: Interface = interface!(
         "IRemUnknown", "00000131-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_REM_UNKNOWN_OPERATIONS,
@@ -705,7 +622,6 @@ pub mod describe {
         operation!("RemRelease", () -> Shape::Void),
         operation!("RemQueryInterface2", () -> Shape::Void),
     ];
-
     pub static I_REM_UNKNOWN2: Interface = interface!(
         "IRemUnknown2", "00000143-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_REM_UNKNOWN2_OPERATIONS,
@@ -713,7 +629,6 @@ pub mod describe {
 
     pub static I_REMOTE_ACTIVATION_OPERATIONS: [Operation; 1] =
         [operation!("RemoteActivation", () -> Shape::Void)];
-
     pub static I_REMOTE_ACTIVATION: Interface = interface!(
         "IRemoteActivation", "4d9f4ab8-7d1c-11cf-861e-0020af6e7c57", [&I_UNKNOWN], 0,
         &I_REMOTE_ACTIVATION_OPERATIONS,
@@ -723,7 +638,6 @@ pub mod describe {
         operation!("RemoteGetClassObject", () -> Shape::Void),
         operation!("RemoteCreateInstance", () -> Shape::Void),
     ];
-
     pub static I_REMOTE_SCM_ACTIVATOR: Interface = interface!(
         "IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_REMOTE_SCM_ACTIVATOR_OPERATIONS,

@@ -37,197 +37,9 @@ pub mod cos_naming {
     /// `CosNaming::BindingList` of the contract.
     pub type BindingList = Vec<Binding>;
 
-    /// `CosNaming::BindingIterator` of the contract.
-    #[allow(missing_docs)]
-    pub trait BindingIterator: Send + Sync {
-        fn next_one(&self) -> Result<(bool, Binding), ew::Failure>;
-        fn next_n(&self, how_many: u32) -> Result<(bool, BindingList), ew::Failure>;
-        fn destroy(&self) -> Result<(), ew::Failure>;
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum NamingContextError {
-        NotFound(naming_context::NotFound),
-        CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-        AlreadyBound(naming_context::AlreadyBound),
-        Failure(ew::Failure),
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum NamingContextError2 {
-        NotFound(naming_context::NotFound),
-        CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-        Failure(ew::Failure),
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum BindNewContextError {
-        NotFound(naming_context::NotFound),
-        AlreadyBound(naming_context::AlreadyBound),
-        CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-        Failure(ew::Failure),
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum DestroyError {
-        NotEmpty(naming_context::NotEmpty),
-        Failure(ew::Failure),
-    }
-
-    /// `CosNaming::NamingContext` of the contract.
-    #[allow(missing_docs)]
-    pub trait NamingContext: Send + Sync {
-        fn bind(
-            &self,
-            n: &[NameComponent],
-            obj: Option<ew::Reference>,
-        ) -> Result<(), NamingContextError>;
-        fn rebind(
-            &self,
-            n: &[NameComponent],
-            obj: Option<ew::Reference>,
-        ) -> Result<(), NamingContextError2>;
-        fn bind_context(
-            &self,
-            n: &[NameComponent],
-            nc: Option<ew::Ref<dyn NamingContext>>,
-        ) -> Result<(), NamingContextError>;
-        fn rebind_context(
-            &self,
-            n: &[NameComponent],
-            nc: Option<ew::Ref<dyn NamingContext>>,
-        ) -> Result<(), NamingContextError2>;
-        fn resolve(
-            &self,
-            n: &[NameComponent],
-        ) -> Result<Option<ew::Reference>, NamingContextError2>;
-        fn unbind(&self, n: &[NameComponent]) -> Result<(), NamingContextError2>;
-        fn new_context(&self) -> Result<Option<ew::Ref<dyn NamingContext>>, ew::Failure>;
-        fn bind_new_context(
-            &self,
-            n: &[NameComponent],
-        ) -> Result<Option<ew::Ref<dyn NamingContext>>, BindNewContextError>;
-        fn destroy(&self) -> Result<(), DestroyError>;
-        fn list(
-            &self,
-            how_many: u32,
-        ) -> Result<(BindingList, Option<ew::Ref<dyn BindingIterator>>), ew::Failure>;
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum NamingContextExtError {
-        InvalidName(naming_context::InvalidName),
-        Failure(ew::Failure),
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum ToUrlError {
-        InvalidAddress(naming_context_ext::InvalidAddress),
-        InvalidName(naming_context::InvalidName),
-        Failure(ew::Failure),
-    }
-
-    /// What may go wrong: an exception of the contract, or a failure of the call itself.
-    #[derive(Debug, Clone)]
-    #[allow(missing_docs)]
-    pub enum ResolveStrError {
-        NotFound(naming_context::NotFound),
-        CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-        Failure(ew::Failure),
-    }
-
-    /// `CosNaming::NamingContextExt` of the contract.
-    #[allow(missing_docs)]
-    pub trait NamingContextExt: NamingContext {
-        fn to_string(
-            &self,
-            n: &[NameComponent],
-        ) -> Result<naming_context_ext::StringName, NamingContextExtError>;
-        fn to_name(&self, sn: &str) -> Result<Name, NamingContextExtError>;
-        fn to_url(&self, addr: &str, sn: &str) -> Result<naming_context_ext::URLString, ToUrlError>;
-        fn resolve_str(&self, sn: &str) -> Result<Option<ew::Reference>, ResolveStrError>;
-    }
-
     ew::fields! { NameComponent { id, kind } }
     ew::members! { BindingType: describe::BINDING_TYPE { Nobject, Ncontext } }
     ew::fields! { Binding { binding_name, binding_type } }
-
-    ew::blocking! {
-        BindingIterator: describe::BINDING_ITERATOR, describe::BINDING_ITERATOR_OPERATIONS, 0;
-        0 next_one() -> (bool, Binding);
-        1 next_n(how_many: u32) -> (bool, BindingList);
-        2 destroy();
-    }
-
-    ew::errors! { NamingContextError {
-        NotFound(naming_context::NotFound), CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName), AlreadyBound(naming_context::AlreadyBound),
-    } }
-    ew::errors! { NamingContextError2 {
-        NotFound(naming_context::NotFound), CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-    } }
-    ew::errors! { BindNewContextError {
-        NotFound(naming_context::NotFound), AlreadyBound(naming_context::AlreadyBound),
-        CannotProceed(naming_context::CannotProceed), InvalidName(naming_context::InvalidName),
-    } }
-    ew::errors! { DestroyError { NotEmpty(naming_context::NotEmpty) } }
-
-    ew::blocking! {
-        NamingContext: describe::NAMING_CONTEXT, describe::NAMING_CONTEXT_OPERATIONS, 0;
-        0 bind(n as &[NameComponent], obj: Option<ew::Reference>) | NamingContextError;
-        1 rebind(n as &[NameComponent], obj: Option<ew::Reference>) | NamingContextError2;
-        2 bind_context(n as &[NameComponent], nc => NamingContext) | NamingContextError;
-        3 rebind_context(n as &[NameComponent], nc => NamingContext) | NamingContextError2;
-        4 resolve(n as &[NameComponent]) -> (Option<ew::Reference>,) | NamingContextError2;
-        5 unbind(n as &[NameComponent]) | NamingContextError2;
-        6 new_context() => NamingContext;
-        7 bind_new_context(n as &[NameComponent]) => NamingContext | BindNewContextError;
-        8 destroy() | DestroyError;
-        checked 9 list(
-            how_many: u32,
-        ) -> (bl, bi) (BindingList, Option<ew::Ref<dyn BindingIterator>>) {
-            send (how_many,) {} read (how_many,) {}
-            receive object (bl, bi) { let bi = object.narrow(bi)?; } answer (bl, bi) {}
-        }
-    }
-
-    ew::errors! { NamingContextExtError { InvalidName(naming_context::InvalidName) } }
-    ew::errors! { ToUrlError {
-        InvalidAddress(naming_context_ext::InvalidAddress),
-        InvalidName(naming_context::InvalidName),
-    } }
-    ew::errors! { ResolveStrError {
-        NotFound(naming_context::NotFound), CannotProceed(naming_context::CannotProceed),
-        InvalidName(naming_context::InvalidName),
-    } }
-
-    ew::blocking! {
-        NamingContextExt: describe::NAMING_CONTEXT_EXT, describe::NAMING_CONTEXT_EXT_OPERATIONS, 10;
-        from NamingContext 0..10;
-        0 to_string(
-            n as &[NameComponent],
-        ) -> (naming_context_ext::StringName,) | NamingContextExtError;
-        1 to_name(sn as &str) -> (Name,) | NamingContextExtError;
-        2 to_url(addr as &str, sn as &str) -> (naming_context_ext::URLString,) | ToUrlError;
-        3 resolve_str(sn as &str) -> (Option<ew::Reference>,) | ResolveStrError;
-    }
 
     /// `CosNaming::NamingContext` of the contract.
     pub mod naming_context {
@@ -291,9 +103,7 @@ pub mod cos_naming {
             use ::everywire::model::describe::*;
 
             pub static NOT_FOUND_REASON: Enum = variants!("CosNaming::NamingContext::NotFoundReason", "IDL:omg.org/CosNaming/NamingContext/NotFoundReason:1.0", {
-                "missing_node" = 0,
-                "not_context" = 1,
-                "not_object" = 2,
+                "missing_node" = 0, "not_context" = 1, "not_object" = 2,
             });
 
             pub static NOT_FOUND: Struct = record!("CosNaming::NamingContext::NotFound", "IDL:omg.org/CosNaming/NamingContext/NotFound:1.0", {
@@ -372,8 +182,7 @@ pub mod cos_naming {
             named("CosNaming::Istring", "IDL:omg.org/CosNaming/Istring:1.0", TEXT);
 
         pub static NAME_COMPONENT: Struct = record!("CosNaming::NameComponent", "IDL:omg.org/CosNaming/NameComponent:1.0", {
-            "id": alias(&ISTRING),
-            "kind": alias(&ISTRING),
+            "id": alias(&ISTRING), "kind": alias(&ISTRING),
         });
 
         pub static NAME: Alias = named(
@@ -383,13 +192,11 @@ pub mod cos_naming {
         );
 
         pub static BINDING_TYPE: Enum = variants!("CosNaming::BindingType", "IDL:omg.org/CosNaming/BindingType:1.0", {
-            "nobject" = 0,
-            "ncontext" = 1,
+            "nobject" = 0, "ncontext" = 1,
         });
 
         pub static BINDING: Struct = record!("CosNaming::Binding", "IDL:omg.org/CosNaming/Binding:1.0", {
-            "binding_name": alias(&NAME),
-            "binding_type": enumeration(&BINDING_TYPE),
+            "binding_name": alias(&NAME), "binding_type": enumeration(&BINDING_TYPE),
         });
 
         pub static BINDING_LIST: Alias = named(
@@ -401,12 +208,10 @@ pub mod cos_naming {
         pub static BINDING_ITERATOR_OPERATIONS: [Operation; 3] = [
             operation!("next_one", (out "b": structure(&BINDING)) -> Shape::Bool),
             operation!("next_n", (
-                in "how_many": Shape::U32,
-                out "bl": alias(&BINDING_LIST),
+                in "how_many": Shape::U32, out "bl": alias(&BINDING_LIST),
             ) -> Shape::Bool),
             operation!("destroy", () -> Shape::Void),
         ];
-
         pub static BINDING_ITERATOR: Interface = interface!(
             "CosNaming::BindingIterator", "IDL:omg.org/CosNaming/BindingIterator:1.0", [], 0,
             &BINDING_ITERATOR_OPERATIONS,
@@ -414,12 +219,10 @@ pub mod cos_naming {
 
         pub static NAMING_CONTEXT_OPERATIONS: [Operation; 10] = [
             operation!("bind", (
-                in "n": alias(&NAME),
-                in "obj": ANY_OBJECT,
+                in "n": alias(&NAME), in "obj": ANY_OBJECT,
             ) -> Shape::Void, raises [&super::naming_context::describe::NOT_FOUND, &super::naming_context::describe::CANNOT_PROCEED, &super::naming_context::describe::INVALID_NAME, &super::naming_context::describe::ALREADY_BOUND]),
             operation!("rebind", (
-                in "n": alias(&NAME),
-                in "obj": ANY_OBJECT,
+                in "n": alias(&NAME), in "obj": ANY_OBJECT,
             ) -> Shape::Void, raises [&super::naming_context::describe::NOT_FOUND, &super::naming_context::describe::CANNOT_PROCEED, &super::naming_context::describe::INVALID_NAME]),
             operation!("bind_context", (
                 in "n": alias(&NAME),
@@ -441,12 +244,10 @@ pub mod cos_naming {
             ) -> reference!("CosNaming::NamingContext", "IDL:omg.org/CosNaming/NamingContext:1.0"), raises [&super::naming_context::describe::NOT_FOUND, &super::naming_context::describe::ALREADY_BOUND, &super::naming_context::describe::CANNOT_PROCEED, &super::naming_context::describe::INVALID_NAME]),
             operation!("destroy", () -> Shape::Void, raises [&super::naming_context::describe::NOT_EMPTY]),
             operation!("list", (
-                in "how_many": Shape::U32,
-                out "bl": alias(&BINDING_LIST),
+                in "how_many": Shape::U32, out "bl": alias(&BINDING_LIST),
                 out "bi": reference!("CosNaming::BindingIterator", "IDL:omg.org/CosNaming/BindingIterator:1.0"),
             ) -> Shape::Void),
         ];
-
         pub static NAMING_CONTEXT: Interface = interface!(
             "CosNaming::NamingContext", "IDL:omg.org/CosNaming/NamingContext:1.0", [], 0,
             &NAMING_CONTEXT_OPERATIONS,
@@ -467,7 +268,6 @@ pub mod cos_naming {
                 in "sn": alias(&super::naming_context_ext::describe::STRING_NAME),
             ) -> ANY_OBJECT, raises [&super::naming_context::describe::NOT_FOUND, &super::naming_context::describe::CANNOT_PROCEED, &super::naming_context::describe::INVALID_NAME]),
         ]);
-
         pub static NAMING_CONTEXT_EXT: Interface = interface!(
             "CosNaming::NamingContextExt", "IDL:omg.org/CosNaming/NamingContextExt:1.0",
             [&NAMING_CONTEXT], 10, &NAMING_CONTEXT_EXT_OPERATIONS,

@@ -278,207 +278,6 @@ pub mod corba {
         pub base_interfaces: RepositoryIdSeq,
     }
 
-    /// `CORBA::IRObject` of the contract.
-    #[allow(missing_docs)]
-    pub trait IRObject: Send + Sync {
-        fn def_kind(&self) -> Result<DefinitionKind, ew::Failure>;
-    }
-
-    /// `CORBA::IDLType` of the contract.
-    #[allow(missing_docs)]
-    pub trait IDLType: IRObject {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure>;
-    }
-
-    /// `CORBA::Contained` of the contract.
-    #[allow(missing_docs)]
-    pub trait Contained: IRObject {
-        fn id(&self) -> Result<RepositoryId, ew::Failure>;
-        fn name(&self) -> Result<Identifier, ew::Failure>;
-        fn version(&self) -> Result<VersionSpec, ew::Failure>;
-        fn defined_in(&self) -> Result<Option<ew::Ref<dyn Container>>, ew::Failure>;
-        fn absolute_name(&self) -> Result<ScopedName, ew::Failure>;
-        fn containing_repository(&self) -> Result<Option<ew::Ref<dyn Repository>>, ew::Failure>;
-        fn describe(&self) -> Result<contained::Description, ew::Failure>;
-    }
-
-    /// `CORBA::Container` of the contract.
-    #[allow(missing_docs)]
-    pub trait Container: IRObject {
-        fn lookup(&self, search_name: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure>;
-        fn contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure>;
-        fn lookup_name(
-            &self,
-            search_name: &str,
-            levels_to_search: i32,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> Result<ContainedSeq, ew::Failure>;
-        fn describe_contents(
-            &self,
-            limit_type: DefinitionKind,
-            exclude_inherited: bool,
-            max_returned_objs: i32,
-        ) -> Result<container::DescriptionSeq, ew::Failure>;
-    }
-
-    /// `CORBA::PrimitiveDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait PrimitiveDef: IDLType {
-        fn kind(&self) -> Result<PrimitiveKind, ew::Failure>;
-    }
-
-    /// `CORBA::Repository` of the contract.
-    #[allow(missing_docs)]
-    pub trait Repository: Container {
-        fn lookup_id(&self, search_id: &str) -> Result<Option<ew::Ref<dyn Contained>>, ew::Failure>;
-        fn get_canonical_typecode(&self, tc: &ew::TypeCode) -> Result<ew::TypeCode, ew::Failure>;
-        fn get_primitive(
-            &self,
-            kind: PrimitiveKind,
-        ) -> Result<Option<ew::Ref<dyn PrimitiveDef>>, ew::Failure>;
-    }
-
-    /// `CORBA::ModuleDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ModuleDef: Container + Contained {
-    }
-
-    /// `CORBA::ConstantDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ConstantDef: Contained {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-        fn value(&self) -> Result<ew::Variant, ew::Failure>;
-    }
-
-    /// `CORBA::TypedefDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait TypedefDef: Contained + IDLType {
-    }
-
-    /// `CORBA::StructDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait StructDef: TypedefDef + Container {
-        fn members(&self) -> Result<StructMemberSeq, ew::Failure>;
-    }
-
-    /// `CORBA::UnionDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait UnionDef: TypedefDef + Container {
-        fn discriminator_type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn discriminator_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-        fn members(&self) -> Result<UnionMemberSeq, ew::Failure>;
-    }
-
-    /// `CORBA::EnumDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait EnumDef: TypedefDef {
-        fn members(&self) -> Result<EnumMemberSeq, ew::Failure>;
-    }
-
-    /// `CORBA::AliasDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait AliasDef: TypedefDef {
-        fn original_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-    }
-
-    /// `CORBA::StringDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait StringDef: IDLType {
-        fn bound(&self) -> Result<u32, ew::Failure>;
-    }
-
-    /// `CORBA::WstringDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait WstringDef: IDLType {
-        fn bound(&self) -> Result<u32, ew::Failure>;
-    }
-
-    /// `CORBA::FixedDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait FixedDef: IDLType {
-        fn digits(&self) -> Result<u16, ew::Failure>;
-        fn scale(&self) -> Result<i16, ew::Failure>;
-    }
-
-    /// `CORBA::SequenceDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait SequenceDef: IDLType {
-        fn bound(&self) -> Result<u32, ew::Failure>;
-        fn element_type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn element_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-    }
-
-    /// `CORBA::ArrayDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ArrayDef: IDLType {
-        fn length(&self) -> Result<u32, ew::Failure>;
-        fn element_type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn element_type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-    }
-
-    /// `CORBA::ExceptionDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ExceptionDef: Contained + Container {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn members(&self) -> Result<StructMemberSeq, ew::Failure>;
-    }
-
-    /// `CORBA::AttributeDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait AttributeDef: Contained {
-        fn r#type(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn type_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-        fn mode(&self) -> Result<AttributeMode, ew::Failure>;
-    }
-
-    /// `CORBA::ExtAttributeDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ExtAttributeDef: AttributeDef {
-        fn get_exceptions(&self) -> Result<ExcDescriptionSeq, ew::Failure>;
-        fn set_exceptions(&self) -> Result<ExcDescriptionSeq, ew::Failure>;
-        fn describe_attribute(&self) -> Result<ExtAttributeDescription, ew::Failure>;
-    }
-
-    /// `CORBA::OperationDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait OperationDef: Contained {
-        fn result(&self) -> Result<ew::TypeCode, ew::Failure>;
-        fn result_def(&self) -> Result<Option<ew::Ref<dyn IDLType>>, ew::Failure>;
-        fn params(&self) -> Result<ParDescriptionSeq, ew::Failure>;
-        fn mode(&self) -> Result<OperationMode, ew::Failure>;
-        fn contexts(&self) -> Result<ContextIdSeq, ew::Failure>;
-        fn exceptions(&self) -> Result<ExceptionDefSeq, ew::Failure>;
-    }
-
-    /// `CORBA::InterfaceDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait InterfaceDef: Container + Contained + IDLType {
-        fn base_interfaces(&self) -> Result<InterfaceDefSeq, ew::Failure>;
-        fn is_a(&self, interface_id: &str) -> Result<bool, ew::Failure>;
-        fn describe_interface(
-            &self,
-        ) -> Result<interface_def::FullInterfaceDescription, ew::Failure>;
-    }
-
-    /// `CORBA::InterfaceAttrExtension` of the contract.
-    #[allow(missing_docs)]
-    pub trait InterfaceAttrExtension: Send + Sync {
-        fn describe_ext_interface(
-            &self,
-        ) -> Result<interface_attr_extension::ExtFullInterfaceDescription, ew::Failure>;
-    }
-
-    /// `CORBA::ExtInterfaceDef` of the contract.
-    #[allow(missing_docs)]
-    pub trait ExtInterfaceDef: InterfaceDef + InterfaceAttrExtension {
-    }
-
     ew::members! { DefinitionKind: describe::DEFINITION_KIND {
         DkNone, DkAll, DkAttribute, DkConstant, DkException, DkInterface, DkModule, DkOperation,
         DkTypedef, DkAlias, DkStruct, DkUnion, DkEnum, DkPrimitive, DkString, DkSequence, DkArray,
@@ -509,228 +308,6 @@ pub mod corba {
         name, id, defined_in, version, result, mode, contexts, parameters, exceptions,
     } }
     ew::fields! { InterfaceDescription { name, id, defined_in, version, base_interfaces } }
-
-    ew::blocking! {
-        IRObject: describe::IR_OBJECT, describe::IR_OBJECT_OPERATIONS, 0;
-        0 def_kind() -> (DefinitionKind,);
-    }
-
-    ew::blocking! {
-        IDLType: describe::IDL_TYPE, describe::IDL_TYPE_OPERATIONS, 1;
-        from IRObject 0..1;
-        0 r#type() -> (ew::TypeCode,);
-    }
-
-    ew::blocking! {
-        Contained: describe::CONTAINED, describe::CONTAINED_OPERATIONS, 1;
-        from IRObject 0..1;
-        0 id() -> (RepositoryId,);
-        1 name() -> (Identifier,);
-        2 version() -> (VersionSpec,);
-        3 defined_in() => Container;
-        4 absolute_name() -> (ScopedName,);
-        5 containing_repository() => Repository;
-        6 describe() -> (contained::Description,);
-    }
-
-    ew::blocking! {
-        Container: describe::CONTAINER, describe::CONTAINER_OPERATIONS, 1;
-        from IRObject 0..1;
-        0 lookup(search_name as &str) => Contained;
-        1 contents(limit_type: DefinitionKind, exclude_inherited: bool) -> (ContainedSeq,);
-        2 lookup_name(
-            search_name as &str, levels_to_search: i32, limit_type: DefinitionKind,
-            exclude_inherited: bool,
-        ) -> (ContainedSeq,);
-        3 describe_contents(
-            limit_type: DefinitionKind, exclude_inherited: bool, max_returned_objs: i32,
-        ) -> (container::DescriptionSeq,);
-    }
-
-    ew::blocking! {
-        PrimitiveDef: describe::PRIMITIVE_DEF, describe::PRIMITIVE_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 kind() -> (PrimitiveKind,);
-    }
-
-    ew::blocking! {
-        Repository: describe::REPOSITORY, describe::REPOSITORY_OPERATIONS, 5;
-        from IRObject 0..1;
-        from Container 1..5;
-        0 lookup_id(search_id as &str) => Contained;
-        1 get_canonical_typecode(tc as &ew::TypeCode) -> (ew::TypeCode,);
-        2 get_primitive(kind: PrimitiveKind) => PrimitiveDef;
-    }
-
-    ew::blocking! {
-        ModuleDef: describe::MODULE_DEF, describe::MODULE_DEF_OPERATIONS, 12;
-        from IRObject 0..1;
-        from Container 1..5;
-        from Contained 5..12;
-    }
-
-    ew::blocking! {
-        ConstantDef: describe::CONSTANT_DEF, describe::CONSTANT_DEF_OPERATIONS, 8;
-        from IRObject 0..1;
-        from Contained 1..8;
-        0 r#type() -> (ew::TypeCode,);
-        1 type_def() => IDLType;
-        2 value() -> (ew::Variant,);
-    }
-
-    ew::blocking! {
-        TypedefDef: describe::TYPEDEF_DEF, describe::TYPEDEF_DEF_OPERATIONS, 9;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from IDLType 8..9;
-    }
-
-    ew::blocking! {
-        StructDef: describe::STRUCT_DEF, describe::STRUCT_DEF_OPERATIONS, 13;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from IDLType 8..9;
-        from TypedefDef 0..0;
-        from Container 9..13;
-        0 members() -> (StructMemberSeq,);
-    }
-
-    ew::blocking! {
-        UnionDef: describe::UNION_DEF, describe::UNION_DEF_OPERATIONS, 13;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from IDLType 8..9;
-        from TypedefDef 0..0;
-        from Container 9..13;
-        0 discriminator_type() -> (ew::TypeCode,);
-        1 discriminator_type_def() => IDLType;
-        2 members() -> (UnionMemberSeq,);
-    }
-
-    ew::blocking! {
-        EnumDef: describe::ENUM_DEF, describe::ENUM_DEF_OPERATIONS, 9;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from IDLType 8..9;
-        from TypedefDef 0..0;
-        0 members() -> (EnumMemberSeq,);
-    }
-
-    ew::blocking! {
-        AliasDef: describe::ALIAS_DEF, describe::ALIAS_DEF_OPERATIONS, 9;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from IDLType 8..9;
-        from TypedefDef 0..0;
-        0 original_type_def() => IDLType;
-    }
-
-    ew::blocking! {
-        StringDef: describe::STRING_DEF, describe::STRING_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 bound() -> (u32,);
-    }
-
-    ew::blocking! {
-        WstringDef: describe::WSTRING_DEF, describe::WSTRING_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 bound() -> (u32,);
-    }
-
-    ew::blocking! {
-        FixedDef: describe::FIXED_DEF, describe::FIXED_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 digits() -> (u16,);
-        1 scale() -> (i16,);
-    }
-
-    ew::blocking! {
-        SequenceDef: describe::SEQUENCE_DEF, describe::SEQUENCE_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 bound() -> (u32,);
-        1 element_type() -> (ew::TypeCode,);
-        2 element_type_def() => IDLType;
-    }
-
-    ew::blocking! {
-        ArrayDef: describe::ARRAY_DEF, describe::ARRAY_DEF_OPERATIONS, 2;
-        from IRObject 0..1;
-        from IDLType 1..2;
-        0 length() -> (u32,);
-        1 element_type() -> (ew::TypeCode,);
-        2 element_type_def() => IDLType;
-    }
-
-    ew::blocking! {
-        ExceptionDef: describe::EXCEPTION_DEF, describe::EXCEPTION_DEF_OPERATIONS, 12;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from Container 8..12;
-        0 r#type() -> (ew::TypeCode,);
-        1 members() -> (StructMemberSeq,);
-    }
-
-    ew::blocking! {
-        AttributeDef: describe::ATTRIBUTE_DEF, describe::ATTRIBUTE_DEF_OPERATIONS, 8;
-        from IRObject 0..1;
-        from Contained 1..8;
-        0 r#type() -> (ew::TypeCode,);
-        1 type_def() => IDLType;
-        2 mode() -> (AttributeMode,);
-    }
-
-    ew::blocking! {
-        ExtAttributeDef: describe::EXT_ATTRIBUTE_DEF, describe::EXT_ATTRIBUTE_DEF_OPERATIONS, 11;
-        from IRObject 0..1;
-        from Contained 1..8;
-        from AttributeDef 8..11;
-        0 get_exceptions() -> (ExcDescriptionSeq,);
-        1 set_exceptions() -> (ExcDescriptionSeq,);
-        2 describe_attribute() -> (ExtAttributeDescription,);
-    }
-
-    ew::blocking! {
-        OperationDef: describe::OPERATION_DEF, describe::OPERATION_DEF_OPERATIONS, 8;
-        from IRObject 0..1;
-        from Contained 1..8;
-        0 result() -> (ew::TypeCode,);
-        1 result_def() => IDLType;
-        2 params() -> (ParDescriptionSeq,);
-        3 mode() -> (OperationMode,);
-        4 contexts() -> (ContextIdSeq,);
-        5 exceptions() -> (ExceptionDefSeq,);
-    }
-
-    ew::blocking! {
-        InterfaceDef: describe::INTERFACE_DEF, describe::INTERFACE_DEF_OPERATIONS, 13;
-        from IRObject 0..1;
-        from Container 1..5;
-        from Contained 5..12;
-        from IDLType 12..13;
-        0 base_interfaces() -> (InterfaceDefSeq,);
-        1 is_a(interface_id as &str) -> (bool,);
-        2 describe_interface() -> (interface_def::FullInterfaceDescription,);
-    }
-
-    ew::blocking! {
-        InterfaceAttrExtension: describe::INTERFACE_ATTR_EXTENSION, describe::INTERFACE_ATTR_EXTENSION_OPERATIONS, 0;
-        0 describe_ext_interface() -> (interface_attr_extension::ExtFullInterfaceDescription,);
-    }
-
-    ew::blocking! {
-        ExtInterfaceDef: describe::EXT_INTERFACE_DEF, describe::EXT_INTERFACE_DEF_OPERATIONS, 17;
-        from IRObject 0..1;
-        from Container 1..5;
-        from Contained 5..12;
-        from IDLType 12..13;
-        from InterfaceDef 13..16;
-        from InterfaceAttrExtension 16..17;
-    }
 
     /// `CORBA::Contained` of the contract.
     pub mod contained {
@@ -901,83 +478,35 @@ pub mod corba {
             named("CORBA::ContextIdentifier", "IDL:omg.org/CORBA/ContextIdentifier:1.0", TEXT);
 
         pub static DEFINITION_KIND: Enum = variants!("CORBA::DefinitionKind", "IDL:omg.org/CORBA/DefinitionKind:1.0", {
-            "dk_none" = 0,
-            "dk_all" = 1,
-            "dk_Attribute" = 2,
-            "dk_Constant" = 3,
-            "dk_Exception" = 4,
-            "dk_Interface" = 5,
-            "dk_Module" = 6,
-            "dk_Operation" = 7,
-            "dk_Typedef" = 8,
-            "dk_Alias" = 9,
-            "dk_Struct" = 10,
-            "dk_Union" = 11,
-            "dk_Enum" = 12,
-            "dk_Primitive" = 13,
-            "dk_String" = 14,
-            "dk_Sequence" = 15,
-            "dk_Array" = 16,
-            "dk_Repository" = 17,
-            "dk_Wstring" = 18,
-            "dk_Fixed" = 19,
-            "dk_Value" = 20,
-            "dk_ValueBox" = 21,
-            "dk_ValueMember" = 22,
-            "dk_Native" = 23,
-            "dk_AbstractInterface" = 24,
-            "dk_LocalInterface" = 25,
-            "dk_Component" = 26,
-            "dk_Home" = 27,
-            "dk_Factory" = 28,
-            "dk_Finder" = 29,
-            "dk_Emits" = 30,
-            "dk_Publishes" = 31,
-            "dk_Consumes" = 32,
-            "dk_Provides" = 33,
-            "dk_Uses" = 34,
-            "dk_Event" = 35,
+            "dk_none" = 0, "dk_all" = 1, "dk_Attribute" = 2, "dk_Constant" = 3, "dk_Exception" = 4,
+            "dk_Interface" = 5, "dk_Module" = 6, "dk_Operation" = 7, "dk_Typedef" = 8,
+            "dk_Alias" = 9, "dk_Struct" = 10, "dk_Union" = 11, "dk_Enum" = 12, "dk_Primitive" = 13,
+            "dk_String" = 14, "dk_Sequence" = 15, "dk_Array" = 16, "dk_Repository" = 17,
+            "dk_Wstring" = 18, "dk_Fixed" = 19, "dk_Value" = 20, "dk_ValueBox" = 21,
+            "dk_ValueMember" = 22, "dk_Native" = 23, "dk_AbstractInterface" = 24,
+            "dk_LocalInterface" = 25, "dk_Component" = 26, "dk_Home" = 27, "dk_Factory" = 28,
+            "dk_Finder" = 29, "dk_Emits" = 30, "dk_Publishes" = 31, "dk_Consumes" = 32,
+            "dk_Provides" = 33, "dk_Uses" = 34, "dk_Event" = 35,
         });
 
         pub static PRIMITIVE_KIND: Enum = variants!("CORBA::PrimitiveKind", "IDL:omg.org/CORBA/PrimitiveKind:1.0", {
-            "pk_null" = 0,
-            "pk_void" = 1,
-            "pk_short" = 2,
-            "pk_long" = 3,
-            "pk_ushort" = 4,
-            "pk_ulong" = 5,
-            "pk_float" = 6,
-            "pk_double" = 7,
-            "pk_boolean" = 8,
-            "pk_char" = 9,
-            "pk_octet" = 10,
-            "pk_any" = 11,
-            "pk_TypeCode" = 12,
-            "pk_Principal" = 13,
-            "pk_string" = 14,
-            "pk_objref" = 15,
-            "pk_longlong" = 16,
-            "pk_ulonglong" = 17,
-            "pk_longdouble" = 18,
-            "pk_wchar" = 19,
-            "pk_wstring" = 20,
-            "pk_value_base" = 21,
+            "pk_null" = 0, "pk_void" = 1, "pk_short" = 2, "pk_long" = 3, "pk_ushort" = 4,
+            "pk_ulong" = 5, "pk_float" = 6, "pk_double" = 7, "pk_boolean" = 8, "pk_char" = 9,
+            "pk_octet" = 10, "pk_any" = 11, "pk_TypeCode" = 12, "pk_Principal" = 13,
+            "pk_string" = 14, "pk_objref" = 15, "pk_longlong" = 16, "pk_ulonglong" = 17,
+            "pk_longdouble" = 18, "pk_wchar" = 19, "pk_wstring" = 20, "pk_value_base" = 21,
         });
 
         pub static ATTRIBUTE_MODE: Enum = variants!("CORBA::AttributeMode", "IDL:omg.org/CORBA/AttributeMode:1.0", {
-            "ATTR_NORMAL" = 0,
-            "ATTR_READONLY" = 1,
+            "ATTR_NORMAL" = 0, "ATTR_READONLY" = 1,
         });
 
         pub static OPERATION_MODE: Enum = variants!("CORBA::OperationMode", "IDL:omg.org/CORBA/OperationMode:1.0", {
-            "OP_NORMAL" = 0,
-            "OP_ONEWAY" = 1,
+            "OP_NORMAL" = 0, "OP_ONEWAY" = 1,
         });
 
         pub static PARAMETER_MODE: Enum = variants!("CORBA::ParameterMode", "IDL:omg.org/CORBA/ParameterMode:1.0", {
-            "PARAM_IN" = 0,
-            "PARAM_OUT" = 1,
-            "PARAM_INOUT" = 2,
+            "PARAM_IN" = 0, "PARAM_OUT" = 1, "PARAM_INOUT" = 2,
         });
 
         pub static REPOSITORY_ID_SEQ: Alias = named(
@@ -1011,8 +540,7 @@ pub mod corba {
         );
 
         pub static STRUCT_MEMBER: Struct = record!("CORBA::StructMember", "IDL:omg.org/CORBA/StructMember:1.0", {
-            "name": alias(&IDENTIFIER),
-            "type": Shape::TypeCode,
+            "name": alias(&IDENTIFIER), "type": Shape::TypeCode,
             "type_def": reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"),
         });
 
@@ -1023,9 +551,7 @@ pub mod corba {
         );
 
         pub static UNION_MEMBER: Struct = record!("CORBA::UnionMember", "IDL:omg.org/CORBA/UnionMember:1.0", {
-            "name": alias(&IDENTIFIER),
-            "label": Shape::Variant,
-            "type": Shape::TypeCode,
+            "name": alias(&IDENTIFIER), "label": Shape::Variant, "type": Shape::TypeCode,
             "type_def": reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"),
         });
 
@@ -1042,34 +568,25 @@ pub mod corba {
         );
 
         pub static MODULE_DESCRIPTION: Struct = record!("CORBA::ModuleDescription", "IDL:omg.org/CORBA/ModuleDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
         });
 
         pub static CONSTANT_DESCRIPTION: Struct = record!("CORBA::ConstantDescription", "IDL:omg.org/CORBA/ConstantDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
-            "type": Shape::TypeCode,
-            "value": Shape::Variant,
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
+            "type": Shape::TypeCode, "value": Shape::Variant,
         });
 
         pub static TYPE_DESCRIPTION: Struct = record!("CORBA::TypeDescription", "IDL:omg.org/CORBA/TypeDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
             "type": Shape::TypeCode,
         });
 
         pub static EXCEPTION_DESCRIPTION: Struct = record!("CORBA::ExceptionDescription", "IDL:omg.org/CORBA/ExceptionDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
             "type": Shape::TypeCode,
         });
 
@@ -1080,12 +597,9 @@ pub mod corba {
         );
 
         pub static ATTRIBUTE_DESCRIPTION: Struct = record!("CORBA::AttributeDescription", "IDL:omg.org/CORBA/AttributeDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
-            "type": Shape::TypeCode,
-            "mode": enumeration(&ATTRIBUTE_MODE),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
+            "type": Shape::TypeCode, "mode": enumeration(&ATTRIBUTE_MODE),
         });
 
         pub static ATTR_DESCRIPTION_SEQ: Alias = named(
@@ -1095,12 +609,9 @@ pub mod corba {
         );
 
         pub static EXT_ATTRIBUTE_DESCRIPTION: Struct = record!("CORBA::ExtAttributeDescription", "IDL:omg.org/CORBA/ExtAttributeDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
-            "type": Shape::TypeCode,
-            "mode": enumeration(&ATTRIBUTE_MODE),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
+            "type": Shape::TypeCode, "mode": enumeration(&ATTRIBUTE_MODE),
             "get_exceptions": alias(&EXC_DESCRIPTION_SEQ),
             "put_exceptions": alias(&EXC_DESCRIPTION_SEQ),
         });
@@ -1112,8 +623,7 @@ pub mod corba {
         );
 
         pub static PARAMETER_DESCRIPTION: Struct = record!("CORBA::ParameterDescription", "IDL:omg.org/CORBA/ParameterDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "type": Shape::TypeCode,
+            "name": alias(&IDENTIFIER), "type": Shape::TypeCode,
             "type_def": reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"),
             "mode": enumeration(&PARAMETER_MODE),
         });
@@ -1125,14 +635,10 @@ pub mod corba {
         );
 
         pub static OPERATION_DESCRIPTION: Struct = record!("CORBA::OperationDescription", "IDL:omg.org/CORBA/OperationDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
-            "result": Shape::TypeCode,
-            "mode": enumeration(&OPERATION_MODE),
-            "contexts": alias(&CONTEXT_ID_SEQ),
-            "parameters": alias(&PAR_DESCRIPTION_SEQ),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
+            "result": Shape::TypeCode, "mode": enumeration(&OPERATION_MODE),
+            "contexts": alias(&CONTEXT_ID_SEQ), "parameters": alias(&PAR_DESCRIPTION_SEQ),
             "exceptions": alias(&EXC_DESCRIPTION_SEQ),
         });
 
@@ -1143,16 +649,13 @@ pub mod corba {
         );
 
         pub static INTERFACE_DESCRIPTION: Struct = record!("CORBA::InterfaceDescription", "IDL:omg.org/CORBA/InterfaceDescription:1.0", {
-            "name": alias(&IDENTIFIER),
-            "id": alias(&REPOSITORY_ID),
-            "defined_in": alias(&REPOSITORY_ID),
-            "version": alias(&VERSION_SPEC),
+            "name": alias(&IDENTIFIER), "id": alias(&REPOSITORY_ID),
+            "defined_in": alias(&REPOSITORY_ID), "version": alias(&VERSION_SPEC),
             "base_interfaces": alias(&REPOSITORY_ID_SEQ),
         });
 
         pub static IR_OBJECT_OPERATIONS: [Operation; 1] =
             [operation!("_get_def_kind" as "def_kind", () -> enumeration(&DEFINITION_KIND))];
-
         pub static IR_OBJECT: Interface = interface!(
             "CORBA::IRObject", "IDL:omg.org/CORBA/IRObject:1.0", [], 0, &IR_OBJECT_OPERATIONS,
             [attribute("def_kind", enumeration(&DEFINITION_KIND), 0, None)],
@@ -1161,7 +664,6 @@ pub mod corba {
         pub static IDL_TYPE_OPERATIONS: [Operation; 2] = inherit!([(&IR_OBJECT, 0, 1)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
         ]);
-
         pub static IDL_TYPE: Interface = interface!(
             "CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0", [&IR_OBJECT], 1,
             &IDL_TYPE_OPERATIONS, inherits 2 [(&IR_OBJECT, 0, 1, 0)],
@@ -1177,7 +679,6 @@ pub mod corba {
             operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
             operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
         ]);
-
         pub static CONTAINED: Interface = interface!(
             "CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0", [&IR_OBJECT], 1,
             &CONTAINED_OPERATIONS, inherits 7 [(&IR_OBJECT, 0, 1, 0)],
@@ -1196,22 +697,17 @@ pub mod corba {
                 in "search_name": alias(&SCOPED_NAME),
             ) -> reference!("CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0")),
             operation!("contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
+                in "limit_type": enumeration(&DEFINITION_KIND), in "exclude_inherited": Shape::Bool,
             ) -> alias(&CONTAINED_SEQ)),
             operation!("lookup_name", (
-                in "search_name": alias(&IDENTIFIER),
-                in "levels_to_search": Shape::I32,
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
+                in "search_name": alias(&IDENTIFIER), in "levels_to_search": Shape::I32,
+                in "limit_type": enumeration(&DEFINITION_KIND), in "exclude_inherited": Shape::Bool,
             ) -> alias(&CONTAINED_SEQ)),
             operation!("describe_contents", (
-                in "limit_type": enumeration(&DEFINITION_KIND),
-                in "exclude_inherited": Shape::Bool,
+                in "limit_type": enumeration(&DEFINITION_KIND), in "exclude_inherited": Shape::Bool,
                 in "max_returned_objs": Shape::I32,
             ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
         ]);
-
         pub static CONTAINER: Interface = interface!(
             "CORBA::Container", "IDL:omg.org/CORBA/Container:1.0", [&IR_OBJECT], 1,
             &CONTAINER_OPERATIONS, inherits 1 [(&IR_OBJECT, 0, 1, 0)],
@@ -1220,7 +716,6 @@ pub mod corba {
         pub static PRIMITIVE_DEF_OPERATIONS: [Operation; 3] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_kind" as "kind", () -> enumeration(&PRIMITIVE_KIND)),
         ]);
-
         pub static PRIMITIVE_DEF: Interface = interface!(
             "CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0", [&IDL_TYPE], 2,
             &PRIMITIVE_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
@@ -1236,7 +731,6 @@ pub mod corba {
                 in "kind": enumeration(&PRIMITIVE_KIND),
             ) -> reference!("CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0")),
         ]);
-
         pub static REPOSITORY: Interface = interface!(
             "CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0", [&CONTAINER], 5,
             &REPOSITORY_OPERATIONS, inherits 1 [(&CONTAINER, 0, 1, 0)],
@@ -1244,7 +738,6 @@ pub mod corba {
 
         pub static MODULE_DEF_OPERATIONS: [Operation; 12] =
             inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7)], []);
-
         pub static MODULE_DEF: Interface = interface!(
             "CORBA::ModuleDef", "IDL:omg.org/CORBA/ModuleDef:1.0", [&CONTAINER, &CONTAINED], 12,
             &MODULE_DEF_OPERATIONS, inherits 7 [(&CONTAINED, 0, 1, 0), (&CONTAINED, 1, 6, 4)],
@@ -1255,7 +748,6 @@ pub mod corba {
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_value" as "value", () -> Shape::Variant),
         ]);
-
         pub static CONSTANT_DEF: Interface = interface!(
             "CORBA::ConstantDef", "IDL:omg.org/CORBA/ConstantDef:1.0", [&CONTAINED], 8,
             &CONSTANT_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
@@ -1268,7 +760,6 @@ pub mod corba {
 
         pub static TYPEDEF_DEF_OPERATIONS: [Operation; 9] =
             inherit!([(&CONTAINED, 0, 8), (&IDL_TYPE, 1, 1)], []);
-
         pub static TYPEDEF_DEF: Interface = interface!(
             "CORBA::TypedefDef", "IDL:omg.org/CORBA/TypedefDef:1.0", [&CONTAINED, &IDL_TYPE], 9,
             &TYPEDEF_DEF_OPERATIONS, inherits 8 [(&CONTAINED, 0, 7, 0), (&IDL_TYPE, 1, 1, 7)],
@@ -1277,7 +768,6 @@ pub mod corba {
         pub static STRUCT_DEF_OPERATIONS: [Operation; 14] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
         ]);
-
         pub static STRUCT_DEF: Interface = interface!(
             "CORBA::StructDef", "IDL:omg.org/CORBA/StructDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
             &STRUCT_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
@@ -1289,7 +779,6 @@ pub mod corba {
             operation!("_get_discriminator_type_def" as "discriminator_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_members" as "members", () -> alias(&UNION_MEMBER_SEQ)),
         ]);
-
         pub static UNION_DEF: Interface = interface!(
             "CORBA::UnionDef", "IDL:omg.org/CORBA/UnionDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
             &UNION_DEF_OPERATIONS, inherits 11 [(&TYPEDEF_DEF, 0, 8, 0)],
@@ -1303,7 +792,6 @@ pub mod corba {
         pub static ENUM_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_members" as "members", () -> alias(&ENUM_MEMBER_SEQ)),
         ]);
-
         pub static ENUM_DEF: Interface = interface!(
             "CORBA::EnumDef", "IDL:omg.org/CORBA/EnumDef:1.0", [&TYPEDEF_DEF], 9,
             &ENUM_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
@@ -1313,7 +801,6 @@ pub mod corba {
         pub static ALIAS_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_original_type_def" as "original_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
         ]);
-
         pub static ALIAS_DEF: Interface = interface!(
             "CORBA::AliasDef", "IDL:omg.org/CORBA/AliasDef:1.0", [&TYPEDEF_DEF], 9,
             &ALIAS_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
@@ -1324,7 +811,6 @@ pub mod corba {
 
         pub static STRING_DEF_OPERATIONS: [Operation; 3] =
             inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
-
         pub static STRING_DEF: Interface = interface!(
             "CORBA::StringDef", "IDL:omg.org/CORBA/StringDef:1.0", [&IDL_TYPE], 2,
             &STRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
@@ -1333,7 +819,6 @@ pub mod corba {
 
         pub static WSTRING_DEF_OPERATIONS: [Operation; 3] =
             inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
-
         pub static WSTRING_DEF: Interface = interface!(
             "CORBA::WstringDef", "IDL:omg.org/CORBA/WstringDef:1.0", [&IDL_TYPE], 2,
             &WSTRING_DEF_OPERATIONS, inherits 3 [(&IDL_TYPE, 0, 2, 0)],
@@ -1344,7 +829,6 @@ pub mod corba {
             operation!("_get_digits" as "digits", () -> Shape::U16),
             operation!("_get_scale" as "scale", () -> Shape::I16),
         ]);
-
         pub static FIXED_DEF: Interface = interface!(
             "CORBA::FixedDef", "IDL:omg.org/CORBA/FixedDef:1.0", [&IDL_TYPE], 2,
             &FIXED_DEF_OPERATIONS, inherits 4 [(&IDL_TYPE, 0, 2, 0)],
@@ -1356,7 +840,6 @@ pub mod corba {
             operation!("_get_element_type" as "element_type", () -> Shape::TypeCode),
             operation!("_get_element_type_def" as "element_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
         ]);
-
         pub static SEQUENCE_DEF: Interface = interface!(
             "CORBA::SequenceDef", "IDL:omg.org/CORBA/SequenceDef:1.0", [&IDL_TYPE], 2,
             &SEQUENCE_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
@@ -1372,7 +855,6 @@ pub mod corba {
             operation!("_get_element_type" as "element_type", () -> Shape::TypeCode),
             operation!("_get_element_type_def" as "element_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
         ]);
-
         pub static ARRAY_DEF: Interface = interface!(
             "CORBA::ArrayDef", "IDL:omg.org/CORBA/ArrayDef:1.0", [&IDL_TYPE], 2,
             &ARRAY_DEF_OPERATIONS, inherits 5 [(&IDL_TYPE, 0, 2, 0)],
@@ -1387,7 +869,6 @@ pub mod corba {
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
         ]);
-
         pub static EXCEPTION_DEF: Interface = interface!(
             "CORBA::ExceptionDef", "IDL:omg.org/CORBA/ExceptionDef:1.0", [&CONTAINED, &CONTAINER],
             12, &EXCEPTION_DEF_OPERATIONS, inherits 9 [(&CONTAINED, 0, 7, 0)],
@@ -1402,7 +883,6 @@ pub mod corba {
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_mode" as "mode", () -> enumeration(&ATTRIBUTE_MODE)),
         ]);
-
         pub static ATTRIBUTE_DEF: Interface = interface!(
             "CORBA::AttributeDef", "IDL:omg.org/CORBA/AttributeDef:1.0", [&CONTAINED], 8,
             &ATTRIBUTE_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
@@ -1418,7 +898,6 @@ pub mod corba {
             operation!("_get_set_exceptions" as "set_exceptions", () -> alias(&EXC_DESCRIPTION_SEQ)),
             operation!("describe_attribute", () -> structure(&EXT_ATTRIBUTE_DESCRIPTION)),
         ]);
-
         pub static EXT_ATTRIBUTE_DEF: Interface = interface!(
             "CORBA::ExtAttributeDef", "IDL:omg.org/CORBA/ExtAttributeDef:1.0", [&ATTRIBUTE_DEF], 11,
             &EXT_ATTRIBUTE_DEF_OPERATIONS, inherits 12 [(&ATTRIBUTE_DEF, 0, 10, 0)],
@@ -1436,7 +915,6 @@ pub mod corba {
             operation!("_get_contexts" as "contexts", () -> alias(&CONTEXT_ID_SEQ)),
             operation!("_get_exceptions" as "exceptions", () -> alias(&EXCEPTION_DEF_SEQ)),
         ]);
-
         pub static OPERATION_DEF: Interface = interface!(
             "CORBA::OperationDef", "IDL:omg.org/CORBA/OperationDef:1.0", [&CONTAINED], 8,
             &OPERATION_DEF_OPERATIONS, inherits 13 [(&CONTAINED, 0, 7, 0)],
@@ -1455,7 +933,6 @@ pub mod corba {
             operation!("is_a", (in "interface_id": alias(&REPOSITORY_ID)) -> Shape::Bool),
             operation!("describe_interface", () -> structure(&super::interface_def::describe::FULL_INTERFACE_DESCRIPTION)),
         ]);
-
         pub static INTERFACE_DEF: Interface = interface!(
             "CORBA::InterfaceDef", "IDL:omg.org/CORBA/InterfaceDef:1.0",
             [&CONTAINER, &CONTAINED, &IDL_TYPE], 13, &INTERFACE_DEF_OPERATIONS,
@@ -1466,7 +943,6 @@ pub mod corba {
         pub static INTERFACE_ATTR_EXTENSION_OPERATIONS: [Operation; 1] = [
             operation!("describe_ext_interface", () -> structure(&super::interface_attr_extension::describe::EXT_FULL_INTERFACE_DESCRIPTION)),
         ];
-
         pub static INTERFACE_ATTR_EXTENSION: Interface = interface!(
             "CORBA::InterfaceAttrExtension", "IDL:omg.org/CORBA/InterfaceAttrExtension:1.0", [], 0,
             &INTERFACE_ATTR_EXTENSION_OPERATIONS,
@@ -1474,7 +950,6 @@ pub mod corba {
 
         pub static EXT_INTERFACE_DEF_OPERATIONS: [Operation; 17] =
             inherit!([(&INTERFACE_DEF, 0, 16), (&INTERFACE_ATTR_EXTENSION, 0, 1)], []);
-
         pub static EXT_INTERFACE_DEF: Interface = interface!(
             "CORBA::ExtInterfaceDef", "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
             [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION], 17, &EXT_INTERFACE_DEF_OPERATIONS,

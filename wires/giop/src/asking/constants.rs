@@ -11,8 +11,8 @@
 
 use super::questions::Questions;
 use super::types::Types;
-use crate::contracts::corba::{Contained, Container, DefinitionKind, container, describe};
-use everywire_model::{Constant, Reference, Stub, TypeCode, Value};
+use crate::contracts::corba::{DefinitionKind, container, describe};
+use everywire_model::{Constant, Reference, TypeCode, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -57,15 +57,14 @@ fn around(definition: &Reference, questions: &mut Questions) -> Option<Reference
     if definition.type_id == describe::REPOSITORY.id {
         return None;
     }
-    let asked = Stub::<dyn Contained>::new(questions.to(definition, &describe::CONTAINED).ok()?);
-    Some(asked.defined_in().ok()??.reference().clone())
+    questions.ask(definition, &describe::CONTAINED, "defined_in", ()).ok().flatten()
 }
 
 /// The constants that a scope contains itself; nothing if it does not answer. `true` excludes those that an
 /// interface inherits: they are told by the base.
 fn told(scope: &Reference, questions: &mut Questions) -> Option<Vec<container::Description>> {
-    let asked = Stub::<dyn Container>::new(questions.to(scope, &describe::CONTAINER).ok()?);
-    asked.describe_contents(DefinitionKind::DkConstant, true, MOST).ok()
+    let wanted = (DefinitionKind::DkConstant, true, MOST);
+    questions.ask(scope, &describe::CONTAINER, "describe_contents", wanted).ok()
 }
 
 /// A constant out of its description, which is a `ConstantDescription` in an `any`. The `any` came without a

@@ -3,8 +3,8 @@
 //!
 //! One `Asking` lives for one contract. It walks the interfaces depth first, bases before the derived
 //! (`interface`), learns scoped names and types on the way (`types`), then looks for the interfaces of those
-//! whom the object calls back (`listeners`), and at the end asks the scopes around for constants (`constants`). All calls are blocking calls of generated stubs, made through `questions`,
-//! which counts them.
+//! whom the object calls back (`listeners`), and at the end asks the scopes around for constants (`constants`). All calls are blocking calls, made through `questions`, which counts
+//! them.
 //!
 //! Another side's repository is asked, so everything is bounded: interfaces (`INTERFACES`), inheritance
 //! (`DEPTH`), questions and time (`questions`), types in its answers (`types`) and what they keep for ever (`cells`), beyond what every message is
@@ -17,15 +17,14 @@ mod members;
 mod questions;
 mod types;
 
+use crate::contracts::corba::describe;
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
-use crate::contracts::corba::{Contained, ExtInterfaceDef, InterfaceAttrExtension, InterfaceDef, describe};
 use crate::contracts::{INTERFACE, IS_A};
 use everywire_model::shape::Name;
 use everywire_model::wire::Discovery;
 use everywire_model::{
     Contract, Definition, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Operation, Reference,
-    Stub,
 };
 use questions::Questions;
 use std::collections::{HashMap, HashSet};
@@ -125,8 +124,8 @@ impl Asking {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(Failure::over_limit(Initiator::Peer, "levels of inheritance", DEPTH + 1, DEPTH));
         };
-        let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
-        let told = stub.describe_interface()?;
+        let told: FullInterfaceDescription =
+            self.questions.ask(described, &describe::INTERFACE_DEF, "describe_interface", ())?;
         match self.made.get(&told.id) {
             Some(Some(made)) => return Ok(made.clone()),
             Some(None) => {
@@ -143,8 +142,9 @@ impl Asking {
         let name = self.absolute_name(described, &told)?;
         let mut bases = Vec::new();
         if !told.base_interfaces.is_empty() {
-            let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
-            for base in stub.base_interfaces()?.iter().flatten() {
+            let told: Vec<Option<Reference>> =
+                self.questions.ask(described, &describe::INTERFACE_DEF, "base_interfaces", ())?;
+            for base in told.iter().flatten() {
                 bases.push(self.interface(base, depth)?);
             }
         }
@@ -195,9 +195,10 @@ impl Asking {
         described: &Reference,
         told: &FullInterfaceDescription,
     ) -> Result<String, Failure> {
-        let stub = Stub::<dyn InterfaceDef>::new(self.questions.to(described, &describe::INTERFACE_DEF)?);
         // Some repositories do not know it.
-        let name = stub.absolute_name().unwrap_or_default();
+        let name: Result<String, Failure> =
+            self.questions.ask(described, &describe::INTERFACE_DEF, "absolute_name", ());
+        let name = name.unwrap_or_default();
         let name = name.trim_start_matches("::");
         let name = if name.is_empty() { &told.name } else { name };
         self.types.learn(&told.id, name);
@@ -220,9 +221,7 @@ impl Asking {
         if !matches!(is, Ok((true,))) {
             return Ok(None);
         }
-        let stub =
-            Stub::<dyn ExtInterfaceDef>::new(self.questions.to(described, &describe::EXT_INTERFACE_DEF)?);
-        Ok(stub.describe_ext_interface().ok())
+        Ok(self.questions.ask(described, &describe::EXT_INTERFACE_DEF, "describe_ext_interface", ()).ok())
     }
 }
 

@@ -4,10 +4,9 @@
 //! clock. So a repository that answers with ever new definitions, or slowly, ends the walk with a failure;
 //! the clock is looked at between questions, so one call that hangs is not ended here.
 
-use crate::contracts::corba::{Contained, InterfaceDef, Repository, describe};
-use everywire_model::{
-    Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver, Stub,
-};
+use crate::contracts::corba::describe;
+use everywire_model::marshal::{MarshalList, UnmarshalList};
+use everywire_model::{Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Reference, Resolver};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -73,29 +72,49 @@ impl Questions {
         Ok(self.resolver.resolve(&reached)?.typed(Hold::Static(of)))
     }
 
+    /// The only result of one question: the operation or attribute with this name.
+    ///
+    /// # Errors
+    /// As for [`Questions::to`]; the repository does not answer, or with something else.
+    pub(super) fn ask<A, R>(
+        &mut self,
+        reference: &Reference,
+        of: &'static Interface,
+        name: &str,
+        arguments: A,
+    ) -> Result<R, Failure>
+    where
+        A: MarshalList,
+        (R,): for<'a> UnmarshalList<'a>,
+    {
+        let object = self.to(reference, of)?;
+        let operation = of.operations.iter().find(|operation| operation.label == name);
+        let operation = operation.ok_or_else(|| {
+            Failure::new(Kind::NoOperation, Initiator::Here, format!("{} has no `{name}`", of.name))
+        })?;
+        object.call(operation, arguments).map(|(result,)| result)
+    }
+
     /// The definition with this repository id. Nothing, if the repository does not know it or does not answer. Costs up to two questions.
     pub(super) fn find(&mut self, id: &str) -> Option<Reference> {
         let repository = match &self.repository {
             Some(known) => known.clone(),
             None => {
                 let first = self.first.clone()?;
-                let asked = Stub::<dyn InterfaceDef>::new(self.to(&first, &describe::INTERFACE_DEF).ok()?);
-                let found = asked.containing_repository().ok().flatten();
-                let found = found.map(|found| found.reference().clone());
+                let found = self.ask(&first, &describe::CONTAINED, "containing_repository", ());
+                let found: Option<Reference> = found.ok().flatten();
                 self.repository = Some(found.clone());
                 found
             }
         }?;
-        let asked = Stub::<dyn Repository>::new(self.to(&repository, &describe::REPOSITORY).ok()?);
-        Some(asked.lookup_id(id).ok().flatten()?.reference().clone())
+        self.ask(&repository, &describe::REPOSITORY, "lookup_id", (id,)).ok().flatten()
     }
 
     /// The scoped name of the definition with this repository id. Nothing, if the repository does not know it
     /// or does not answer: the caller then shows the bare name. Costs up to four questions.
     pub(super) fn name_of(&mut self, id: &str) -> Option<String> {
         let found = self.find(id)?;
-        let asked = Stub::<dyn Contained>::new(self.to(&found, &describe::CONTAINED).ok()?);
-        let name = asked.absolute_name().ok()?;
+        let name: String = self.ask(&found, &describe::CONTAINED, "absolute_name", ()).ok()?;
         let name = name.trim_start_matches("::");
         (!name.is_empty()).then(|| name.to_owned())
     }

@@ -1,6 +1,6 @@
 //! Walking the names that others keep, and looking one up (OMG Naming Service, formal/04-10-03).
 //!
-//! All of it is blocking calls of generated stubs, for the command line. `list` walks a context and the
+//! All of it is blocking calls, for the command line. `list` walks a context and the
 //! contexts in it, depth first; `look_up` resolves one `corbaname:`.
 //!
 //! What a context says bounds nothing here: names (`NAMES`), their octets (`OCTETS`), nesting (`DEPTH`), answers
@@ -9,17 +9,24 @@
 
 use super::{KEY, names};
 use crate::address;
-use crate::contracts::cos_naming::{
-    Binding, BindingIterator, BindingType, NameComponent, NamingContext, describe,
-};
-use crate::contracts::{IS_A, cos_naming};
+use crate::contracts::IS_A;
+use crate::contracts::cos_naming::naming_context::describe::{CANNOT_PROCEED, INVALID_NAME, NOT_FOUND};
+use crate::contracts::cos_naming::{Binding, BindingType, NameComponent, describe};
 use bytes::Bytes;
+use everywire_model::object::unexpected;
 use everywire_model::reference::unescape;
 use everywire_model::{
-    Endpoint, Failure, Hold, Initiator, Kind, Object, Presence, Present, Reference, Resolver, Stub,
+    Endpoint, Failure, Hold, Initiator, Kind, MarshalList, Object, Operation, Outcome, Presence, Present,
+    Reference, Resolver, Sink,
 };
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
+
+/// `resolve` and `list` of a context, `next_n` and `destroy` of what tells the rest of a list.
+static RESOLVE: &Operation = &describe::NAMING_CONTEXT_OPERATIONS[4];
+static LIST: &Operation = &describe::NAMING_CONTEXT_OPERATIONS[9];
+static NEXT_N: &Operation = &describe::BINDING_ITERATOR_OPERATIONS[1];
+static DESTROY: &Operation = &describe::BINDING_ITERATOR_OPERATIONS[2];
 
 /// Names that are asked for at once: enough to need few answers, and few enough for a message of any server.
 const PAGE: u32 = 200;
@@ -116,7 +123,7 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
     };
     let plain = unescape(name).and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(wrong)?;
     let wanted = names::parse(&plain).ok_or_else(wrong)?;
-    let context = Stub::<dyn NamingContext>::new(resolver.resolve(&address::corbaname_context(rest)?)?);
+    let context = resolver.resolve(&address::corbaname_context(rest)?)?;
     match resolve(&context, &wanted)? {
         Some(found) => Ok(found),
         None => {
@@ -127,23 +134,29 @@ fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, F
 }
 
 /// What a name is bound to; `None` for nil. The exceptions of `resolve` become failures.
-fn resolve(context: &Stub<dyn NamingContext>, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
-    use cos_naming::NamingContextError2 as Raised;
-    context.resolve(name).map_err(|raised| match raised {
-        Raised::NotFound(_) => {
-            let what = format!("the naming service has no name `{}`", names::print(name));
-            Failure::new(Kind::NoObject, Initiator::Peer, what)
-                .with_hint("`everywire list` at the address of the naming service tells its names")
+fn resolve(context: &Object, name: &[NameComponent]) -> Result<Option<Reference>, Failure> {
+    let arguments = |sink: &mut dyn Sink| (name,).marshal_list(&RESOLVE.arguments, sink);
+    let raised = match context.invoke(RESOLVE, &arguments) {
+        Outcome::Done(body) => return body.decode(&RESOLVE.results).map(|(found,)| found),
+        Outcome::Raised(raised) => raised.id,
+        Outcome::Failed(failure) => return Err(failure),
+        Outcome::Moved(_) => {
+            let what = "the context moved too often";
+            return Err(Failure::new(Kind::Unreachable, Initiator::Peer, what));
         }
-        Raised::InvalidName(_) => {
-            let what = format!("the naming service takes `{}` for no name", names::print(name));
-            Failure::new(Kind::BadReference, Initiator::User, what)
-        }
-        Raised::CannotProceed(_) => {
-            let what = format!("the naming service cannot follow the name `{}`", names::print(name));
-            Failure::new(Kind::Internal, Initiator::Peer, what)
-        }
-        Raised::Failure(failure) => failure,
+    };
+    let name = names::print(name);
+    Err(if raised == NOT_FOUND.id {
+        Failure::new(Kind::NoObject, Initiator::Peer, format!("the naming service has no name `{name}`"))
+            .with_hint("`everywire list` at the address of the naming service tells its names")
+    } else if raised == INVALID_NAME.id {
+        let what = format!("the naming service takes `{name}` for no name");
+        Failure::new(Kind::BadReference, Initiator::User, what)
+    } else if raised == CANNOT_PROCEED.id {
+        let what = format!("the naming service cannot follow the name `{name}`");
+        Failure::new(Kind::Internal, Initiator::Peer, what)
+    } else {
+        unexpected(&raised)
     })
 }
 
@@ -220,15 +233,12 @@ impl Walk<'_> {
         if !self.goes_on() {
             return Ok(());
         }
-        let context =
-            Stub::<dyn NamingContext>::new(object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT)));
-        let (first, rest) = context.list(PAGE)?;
-        self.weigh(&first);
-        let mut all = first;
+        let context = object.clone().typed(Hold::Static(&describe::NAMING_CONTEXT));
+        let (mut all, rest): (Vec<Binding>, Option<Reference>) =
+            context.call::<_, _, Failure>(LIST, (PAGE,))?;
+        self.weigh(&all);
         if let Some(rest) = rest {
-            let rest = self.resolver.resolve(rest.reference())?;
-            let rest =
-                Stub::<dyn BindingIterator>::new(rest.typed(Hold::Static(&describe::BINDING_ITERATOR)));
+            let rest = self.resolver.resolve(&rest)?.typed(Hold::Static(&describe::BINDING_ITERATOR));
             // The other half is for telling them.
             while self.goes_on() {
                 if all.len() >= NAMES {
@@ -239,7 +249,7 @@ impl Walk<'_> {
                     self.ends(&format!("{} MiB of names were read", OCTETS >> 21));
                     break;
                 }
-                let (more, page) = rest.next_n(PAGE)?;
+                let (more, page): (bool, Vec<Binding>) = rest.call::<_, _, Failure>(NEXT_N, (PAGE,))?;
                 let ended = !more || page.is_empty();
                 self.weigh(&page);
                 all.extend(page);
@@ -248,7 +258,7 @@ impl Walk<'_> {
                 }
             }
             // It ends by itself, too, where it cannot be told.
-            let _ = rest.destroy();
+            let _ = rest.call::<_, (), Failure>(DESTROY, ());
         }
         for binding in all {
             let Some(component) = binding.binding_name.into_iter().last() else { continue };
