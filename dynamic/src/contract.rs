@@ -1,4 +1,11 @@
-//! What is known of an object: a contract from a file, or the object's own answer; and the choice of the interface that is meant.
+//! What is known of an object: a contract from a file, or the object's own answer; and the choice of the
+//! interface that is meant.
+//!
+//! States: none; a contract does not change once it is read.
+//!
+//! Invariants: the object's own interfaces come first (`own`), each behind those that it is derived from. An
+//! interface of `common` is never one of the contract. A name that fits several interfaces is a mistake that
+//! names them all: nothing is chosen by chance.
 
 use crate::mistake::{Mistake, Remedy};
 use crate::operation;

@@ -1,4 +1,13 @@
 //! Bodies: encoded values that nobody has looked at yet.
+//!
+//! A [`Body`] is what a message carries behind its header, with all that reading it needs: byte order, place
+//! in the message, the wire's [`Codec`]. Whoever knows the contract decodes it; whoever passes it on does not.
+//!
+//! States: none; bytes are shared and never change. Changes of headers are kept beside them (`beside`).
+//!
+//! Invariants: a body keeps the budget that its connection has for decoding, so reading it later costs no
+//! more than reading it at once. A body passes to another session as it is only if the
+//! codec there has the same name.
 
 use crate::budget::Budget;
 use crate::failure::{Failure, Initiator, Kind, needs_contract};

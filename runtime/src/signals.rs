@@ -1,7 +1,11 @@
 //! Signals on their way to listeners here, and who listens.
 //!
-//! States of a queue: *idle*; *waiting*, something is in it and a delivery is asked for; *delivering*, a delivery tells what was in it, or
-//! whoever has claimed it tells an answer. Invariants: one at a time tells, in the order in which things came; what comes meanwhile waits.
+//! States of a queue: *idle*; *waiting*: something is in it and a delivery is asked for; *delivering*: a
+//! delivery tells what was in it, or whoever has claimed it tells an answer.
+//!
+//! Invariants: one thread at a time tells, in the order in which things came; what comes meanwhile waits. What
+//! waits is bounded by number and by octets: from the first bound on the connection is read no further, at the
+//! second one it ends.
 
 use crate::connection::Asker;
 use crate::failures::stopped;

@@ -1,7 +1,11 @@
 //! What comes out of a session for the calling side, and how a connection ends.
 //!
-//! States: *open*; *draining*: refused, the peer is told why and may finish talking; *failed*: whoever waits has the failure, and the
-//! event loop gives up its place.
+//! States: *open*; *draining*: refused, the peer is told why and may finish talking; *failed*: whoever waits
+//! has the failure, and the event loop gives up its place. There is no way back.
+//!
+//! Invariants: a connection fails once, and the first failure is the one that everybody gets. It is set before
+//! events are delivered, because what they lead to may come here again. Nothing of others runs under the lock:
+//! it is put into `after`, and done when the lock is free. Each waiter gets exactly one outcome.
 
 use super::state::{After, Connection, Core, LINGER, Role, Waiter};
 use crate::clock::lately;

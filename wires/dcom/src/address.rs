@@ -7,22 +7,10 @@
 //! objref:BASE64:[?OPTION...]
 //! ```
 //!
-//! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). Options: `level`, `mech` (`ntlm`,
-//! `negotiate`, `kerberos`), `credentials` (a file), `target`, `hosts` (names and
-//! numbers with commas between, or `*`: references from there may lead to them as well, and the account is shown there),
-//! `exporter=here` (objects are called at this address, whatever
-//! their node says of where it is: through a relay or a tunnel); to listen: `users` (a file), `ntlm1=session`,
-//! `lookups=open`, `keytab`, `ping` (seconds between the pings of clients; objects of those that miss three end; 120 if it is
-//! not said, which is what all other implementations keep to), `hosts` (names and numbers with commas between: references that
-//! callers send may lead there; an account is shown on the caller's host, on this one, and on these, or on all by `*`).
-//!
-//! Behind an OBJREF also `at` (HOST:PORT where its resolver is, whatever it says itself) and `dialect=wine` (a process of Wine
-//! that listens there, [`crate::wine`]).
-//!
-//! With `mech=kerberos` and no password the tickets of `$KRB5CCNAME` serve, those of USER if one is named; with a password
-//! one is asked for and kept in memory. DOMAIN is the realm if it has a dot in it, otherwise the default one is meant. The
-//! service is `host/HOST`, HOST as it stands in the address, unless `target` says otherwise. A server with `keytab` takes
-//! Kerberos, by itself and by SPNEGO, from everybody whom the realm knows; with `users` it takes NTLM from those as well.
+//! CLASS is a CLSID, or any key, whose CLSID then follows from it ([`clsid_of_key`]). `docs/access.md` has the
+//! options of both sides. With `mech=kerberos` and no password the tickets of `$KRB5CCNAME` serve, those of USER
+//! if one is named; with a password one is asked for and kept in memory. DOMAIN is the realm if it has a dot in
+//! it, otherwise the default one is meant.
 //!
 //! States: none, but for two environment variables that are read each time: `EVERYWIRE_DCOM_CREDENTIALS` (a
 //! file with an account, used when the address names none and the level is above `none`) and

@@ -4,7 +4,9 @@
 //! A contract names things as a programmer does; a plan has the words as the envelope has them: the
 //! WS-Addressing action, the element that wraps the arguments, the order and namespaces of the members.
 //! `everywire_idl::wsdl::names` knows WCF's rules for them; here they are applied once, so that a call
-//! writes them without looking anything up. A plan does not change and is shared in an `Arc`.
+//! writes them without looking anything up.
+//!
+//! States: none. Invariant: a plan does not change and is shared in an `Arc`.
 
 use crate::values::{Layout, QName, Types};
 use bytes::Bytes;

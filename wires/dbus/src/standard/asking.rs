@@ -1,9 +1,11 @@
 //! Asking the accessors of served objects on behalf of somebody: one, or many at once.
 //!
 //! An accessor may answer on another thread, later, or never: nothing here waits. An answer lives only while
-//! it is given, so it is written down as [`NATIVE`] values, and a closure goes on with it. The closure runs once at the most,
-//! outside of every lock; if the accessor never answers, it is dropped with the request that it holds, whose
-//! caller then learns that nobody answered.
+//! it is given, so it is written down as [`NATIVE`] values, and a closure goes on with it.
+//!
+//! States of a question: *asked*; *answered*, when the closure has run. Invariants: the closure runs once at
+//! the most, outside of every lock; if the accessor never answers, it is dropped with the request that it
+//! holds, whose caller then learns that nobody answered.
 
 use super::errors;
 use super::tree::{Exported, Tree};

@@ -1,9 +1,11 @@
 //! Who is on a bus, and which objects somebody there, or a peer without a bus, has.
 //!
 //! For the command line: all of it blocks. Many calls go out at once (`wait`), since a bus has hundreds of
-//! names, and each is asked three things. Objects are found by walking descriptions level by level. Whatever
-//! peers say is checked before it becomes part of an address, and levels, nodes, octets and the time of each object
-//! and of all are bounded, so that a peer cannot make the walk endless.
+//! names, and each is asked three things. Objects are found by walking descriptions level by level.
+//!
+//! States: none but those of one walk. Invariants: whatever peers say is checked before it becomes part of an
+//! address. Levels, nodes, octets and the time of each object and of all are bounded, so that a peer cannot
+//! make the walk endless; a list that is not whole says so.
 
 use super::contracts::INTROSPECT;
 use super::discover::{describable, own_interfaces, read};

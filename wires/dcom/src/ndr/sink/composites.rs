@@ -2,9 +2,11 @@
 //!
 //! Each `open_...` function first asks `begin` where the value stands (`Place`), then writes what NDR puts
 //! before the members: a maximum count that was moved to the front, a pointer, offset and actual count. Then
-//! it pushes a frame that knows how many values are to come. A composite behind a pointer of its own, inside
-//! another one, is a deferred referent: `descend` selects the segment behind, and the frame ends it
-//! (`Frame::referent`).
+//! it pushes a frame that knows how many values are to come.
+//!
+//! State: the stack of frames. Invariants: whoever opens also closes; a frame ends when all its values came.
+//! A composite behind a pointer of its own, inside another one, is a deferred referent: `descend` selects the
+//! segment behind, and the frame ends it (`Frame::referent`).
 
 use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
 use super::super::variant;

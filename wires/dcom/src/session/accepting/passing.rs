@@ -1,8 +1,12 @@
-//! Calls and answers that pass without a contract, and what is asked for of objects elsewhere for which this node stands.
+//! Calls and answers that pass without a contract, and what is asked for of objects elsewhere for which this
+//! node stands.
 //!
-//! Whoever answers for keys by how they begin gets activations of classes that are not here, and questions for interfaces that nobody here
-//! knows, as calls of such a key. Their answers say what came of it elsewhere ([`Adopted`]), and the caller gets references of this
-//! node's own.
+//! Whoever answers for keys by how they begin gets activations of classes that are not here, and questions for
+//! interfaces that nobody here knows, as calls of such a key. Their answers say what came of it elsewhere
+//! ([`Adopted`]), and the caller gets references of this node's own.
+//!
+//! States: none; what was asked waits with the call (`Asked`). Invariants: what cannot be read, or exceeds a
+//! bound, is left to the servant here to refuse, in its own words.
 
 use super::answers::{heading, unsupported};
 use super::state::{Accepting, Asked, Serving};

@@ -1,9 +1,11 @@
-//! What a connecting session knows: of the connection, of what was agreed on, of what the peer has to answer; and what it has to do:
-//! calls that were sent or wait, errands, and what each of them is kept by.
+//! What a connecting session knows: of the connection, of what was agreed on, of what the peer has to answer;
+//! and what it has to do: calls that were sent or wait, errands, and what each of them is kept by.
 //!
-//! A `Held` is made by `calls` or `passing` and consumed when it is sent, unless it may have to be sent
-//! again: then it waits for its answer as `Purpose::Held`. A `Task` is made for an errand and consumed by its
-//! answer or its failure.
+//! States of a presentation context (`Stage`): asked for, accepted or refused; it never goes back.
+//!
+//! Invariants: call numbers in `waiting` ascend (wrapping). A `Held` is made by `calls` or `passing` and
+//! consumed when it is sent, unless it may have to be sent again: then it waits for its answer as
+//! `Purpose::Held`. A `Task` is made for an errand and consumed by its answer or its failure.
 
 use crate::activation::Activation;
 use crate::exporter::{Exporter, Proxy};

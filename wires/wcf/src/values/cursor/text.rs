@@ -2,6 +2,10 @@
 //!
 //! `Reader` does the work and holds the quotas; this is the thin layer that makes it answer like binary
 //! form. There are no array records in text. White space between elements is passed, as are comments.
+//!
+//! State: how far the reader is, and perhaps a second reader that went ahead (`scanned`).
+//!
+//! Invariants: a look ahead moves nothing. Text is charged to the budget before it is given out as a value.
 
 use super::{Beside, Content, Cursor, Entered, Found, Run, Told, inherited, is_data, local_part};
 use crate::markup::Piece;

@@ -2,9 +2,10 @@
 //!
 //! A value of any type names a type that is neither plain nor in the contract. So the element is looked
 //! through once, a shape is made of what stands in it, and the value is read by that shape: texts stay
-//! text, repeated elements become lists, all else structs with the names that were found. What a struct
-//! cannot say (attributes, text beside elements, lists beside members) makes the value one text, the XML in
-//! the element: nothing of it is lost.
+//! text, repeated elements become lists, all else structs with the names that were found.
+//!
+//! States: none. Invariants: nothing is lost: what a struct cannot say (attributes, text beside elements,
+//! lists beside members) makes the value one text, the XML in the element.
 
 use super::state::ElementSource;
 use crate::limits::MAX_NAME;
