@@ -13,7 +13,7 @@ use super::keys::{self, Key};
 use super::message::{self, Authenticate, malformed};
 use super::pairs::{self, Pairs};
 use super::protection::NtlmProtection;
-use super::{file_time, flags, host_names};
+use super::{draw, file_time, flags, host_names};
 use crate::Random;
 use crate::security::{
     Acceptor, Cause, Established, Options, Principal, Step, Users, check_size, out_of_turn, refused,
@@ -77,7 +77,7 @@ impl NtlmAcceptor {
         let wanted = message::read_negotiate(token)?;
         self.check_strength(wanted)?;
         let offered = wanted & flags::ACCEPTED | flags::TARGET_INFO | flags::TARGET_SERVER;
-        let challenge: [u8; 8] = self.draw()?;
+        let challenge: [u8; 8] = draw(self.random)?;
         let (netbios, dns) = host_names();
         let name = keys::utf16(&netbios);
         let second = target_info(&name, &keys::utf16(&dns))
@@ -109,7 +109,7 @@ impl NtlmAcceptor {
         // Who is unknown takes as long as who has the wrong password.
         let hash = match &secret {
             Some(secret) => keys::nt_hash(secret),
-            None => Zeroizing::new(self.draw()?),
+            None => Zeroizing::new(draw(self.random)?),
         };
         let proven = match said.nt.len() {
             OLD_ANSWER => self.old_answer(before, &said, &hash),
@@ -186,15 +186,6 @@ impl NtlmAcceptor {
             return Err(Failure::new(Kind::Refused, Cause::Here, what));
         }
         Ok(())
-    }
-
-    /// Random octets.
-    fn draw<const N: usize>(&self) -> Result<[u8; N], Failure> {
-        let mut bytes = [0; N];
-        (self.random)(&mut bytes).map_err(|error| {
-            Failure::new(Kind::Internal, Cause::Here, format!("the kernel has no random numbers: {error}"))
-        })?;
-        Ok(bytes)
     }
 }
 

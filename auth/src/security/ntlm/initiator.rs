@@ -11,7 +11,7 @@ use super::keys::{self, Key};
 use super::message::{self, Authenticate, Challenge};
 use super::pairs::{self, Pairs};
 use super::protection::NtlmProtection;
-use super::{file_time, flags, host_names};
+use super::{draw, file_time, flags, host_names};
 use crate::Random;
 use crate::security::{
     Cause, Credentials, Established, Initiator, Options, Principal, Step, check_size, out_of_turn,
@@ -70,7 +70,7 @@ impl NtlmInitiator {
         let agreed = self.agree(challenge.flags)?;
         let stamp = challenge.info.timestamp()?;
         let info = self.target_info(challenge.info, stamp.is_some())?;
-        let chosen: [u8; 8] = self.draw()?;
+        let chosen: [u8; 8] = draw(self.random)?;
         let domain = keys::utf16(&self.domain);
         let key = keys::ntlm2_key(&self.hash, &self.user, &domain);
 
@@ -93,7 +93,7 @@ impl NtlmInitiator {
 
         let mut sealed_key = Zeroizing::new(Vec::new());
         let session = if agreed & flags::KEY_EXCHANGE != 0 {
-            let session = Zeroizing::new(self.draw()?);
+            let session = Zeroizing::new(draw(self.random)?);
             sealed_key = Zeroizing::new(session.to_vec());
             apply(&base, &mut sealed_key);
             session
@@ -177,14 +177,6 @@ impl NtlmInitiator {
             protection: Box::new(NtlmProtection::new(session, agreed, false)),
             session_key: session.to_vec(),
         }
-    }
-
-    fn draw<const N: usize>(&self) -> Result<[u8; N], Failure> {
-        let mut bytes = [0; N];
-        (self.random)(&mut bytes).map_err(|error| {
-            Failure::new(Kind::Internal, Cause::Here, format!("the kernel has no random numbers: {error}"))
-        })?;
-        Ok(bytes)
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) use initiator::NtlmInitiator;
 pub(super) use keys::nt_hash;
 pub(super) use message::is_message;
 
+use crate::Random;
+use everywire_model::{Failure, Initiator, Kind};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The first of January 1601, where Windows' clock starts, lies so many seconds before Unix'.
@@ -28,6 +30,15 @@ fn file_time() -> [u8; 8] {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + EPOCH;
     let ticks = since.as_secs() * 10_000_000 + u64::from(since.subsec_nanos() / 100);
     ticks.to_le_bytes()
+}
+
+/// Octets that nobody can foresee.
+fn draw<const N: usize>(random: Random) -> Result<[u8; N], Failure> {
+    let mut octets = [0; N];
+    random(&mut octets).map_err(|error| {
+        Failure::new(Kind::Internal, Initiator::Here, format!("the kernel has no random numbers: {error}"))
+    })?;
+    Ok(octets)
 }
 
 /// This host's names: NetBIOS and DNS, without a domain.
