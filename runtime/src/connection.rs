@@ -11,9 +11,9 @@ mod asker;
 pub(crate) mod backward;
 pub(crate) mod calling;
 mod company;
+mod core_guard;
 mod deadlines;
 mod ending;
-mod held;
 mod link;
 mod listening;
 mod opening;
@@ -32,5 +32,5 @@ mod weighing;
 
 pub(crate) use asker::Asker;
 pub(crate) use serving::flush_before_blocking;
-pub(crate) use state::{Connection, Role, Served, served, serves};
+pub(crate) use state::{Connection, Role, ServeOutcome, served, serves};
 pub(crate) use turn::Turn;

@@ -199,14 +199,14 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
     let (mut ended, mut silent) = (false, false);
     for (wire, greeting) in greetings {
         match heard(endpoint, greeting.octets, greeting.answers) {
-            Some(Heard::Answer(octets, elapsed)) => {
+            Some(ProbeAnswer::Answer(octets, elapsed)) => {
                 met = Met::Wire(Answer { wire, greeting, elapsed, octets });
                 break;
             }
             // It said who it is, whatever it was greeted with.
-            Some(Heard::Other(known, octets)) => return Met::Other(known, octets),
-            Some(Heard::End) => ended = true,
-            Some(Heard::Nothing) => silent = true,
+            Some(ProbeAnswer::Other(known, octets)) => return Met::Other(known, octets),
+            Some(ProbeAnswer::End) => ended = true,
+            Some(ProbeAnswer::Nothing) => silent = true,
             None => {}
         }
     }
@@ -217,10 +217,10 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
     if asks_for_tls {
         for known in &foreign::ASKED {
             match heard(endpoint, known.octets, known.answers) {
-                Some(Heard::Answer(octets, _)) => return Met::Other(known, octets),
-                Some(Heard::End) => ended = true,
-                Some(Heard::Nothing) => silent = true,
-                Some(Heard::Other(..)) | None => {}
+                Some(ProbeAnswer::Answer(octets, _)) => return Met::Other(known, octets),
+                Some(ProbeAnswer::End) => ended = true,
+                Some(ProbeAnswer::Nothing) => silent = true,
+                Some(ProbeAnswer::Other(..)) | None => {}
             }
         }
     }
@@ -231,7 +231,7 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
 }
 
 /// What came back to one greeting.
-enum Heard {
+enum ProbeAnswer {
     /// An answer of the protocol, and when it was known to be one, from the connection on.
     Answer(Vec<u8>, Duration),
     /// That of another protocol, whose servers say who they are before they are asked, or whatever they are asked.
@@ -243,7 +243,7 @@ enum Heard {
 }
 
 /// What a server says to these octets, if it is reached.
-fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<Heard> {
+fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<ProbeAnswer> {
     let stream = connect(endpoint, PATIENCE).ok()?;
     match &stream {
         Stream::Tcp(stream) => {
@@ -282,7 +282,7 @@ pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
 }
 
 /// Sends a greeting and reads until the beginning of the answer tells who speaks.
-fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Heard {
+fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> ProbeAnswer {
     let begun = Instant::now();
     // Who does not take it may have said something before.
     let _ = stream.write_all(octets);
@@ -293,16 +293,16 @@ fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> 
         match stream.read(room) {
             Ok(n @ 1..) => len += n,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
-            Ok(0) | Err(_) if len == 0 => return Heard::End,
+            Ok(0) | Err(_) if len == 0 => return ProbeAnswer::End,
             Ok(0) | Err(_) => break,
         }
         let octets = seen.get(..len).unwrap_or_default();
         if answers(octets) == Sniff::Yes {
-            return Heard::Answer(octets.to_vec(), begun.elapsed());
+            return ProbeAnswer::Answer(octets.to_vec(), begun.elapsed());
         }
         if let Some(known) = foreign::of_banner(octets) {
-            return Heard::Other(known, octets.to_vec());
+            return ProbeAnswer::Other(known, octets.to_vec());
         }
     }
-    Heard::Nothing
+    ProbeAnswer::Nothing
 }

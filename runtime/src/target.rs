@@ -1,6 +1,6 @@
 //! The target of calls to a remote object: which profile, which connection, and what to do when one fails.
 //!
-//! States of a target: *unknown*, until the first call finds a way; *found*: a `Way` is held, its connection
+//! States of a target: *unknown*, until the first call finds a way; *found*: a `Route` is held, its connection
 //! is used by all calls; *located*, once the object itself has answered, and not somebody who only tells
 //! where it is; *lost*, when the connection is over: the next call connects anew at the same profile, and
 //! tries the others only if that fails. Copies with other deadlines share the way.
@@ -50,7 +50,7 @@ pub(crate) struct Remote {
     deadline: Option<Duration>,
     /// Where it was reached last. Copies share it: where a reference leads to somebody who makes an object for each that asks,
     /// they are to find the same one.
-    ways: Arc<Ways>,
+    ways: Arc<RouteCache>,
     /// Futures whose calls begin when the way is found.
     seekers: Arc<Mutex<Seekers>>,
     /// Whose connections it uses, if not everybody's.
@@ -59,15 +59,15 @@ pub(crate) struct Remote {
 
 /// Where the copies of a target reach its object.
 #[derive(Default)]
-struct Ways {
+struct RouteCache {
     /// The way in use; the lock is held for a moment only.
-    now: Mutex<Option<Arc<Way>>>,
+    now: Mutex<Option<Arc<Route>>>,
     /// Held by the thread that looks for another way, as long as that takes.
     connecting: Mutex<()>,
 }
 
 /// Where an object was reached: the profile whose key is sent, and the connection to its endpoint.
-struct Way {
+struct Route {
     connection: Arc<Connection>,
     profile: Profile,
     /// The object itself is there, not somebody who tells where it is.
@@ -92,7 +92,7 @@ impl Remote {
 
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
     /// takes; others who want the way wait for it meanwhile.
-    fn way(&self, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
+    fn way(&self, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
         if let Some(found) = self.at_hand() {
             return Ok(found);
         }
@@ -119,14 +119,14 @@ impl Remote {
     }
 
     /// The connection in use, with the turn to call on it, if it can carry one more call now.
-    fn at_hand(&self) -> Option<(Arc<Way>, Turn)> {
+    fn at_hand(&self) -> Option<(Arc<Route>, Turn)> {
         let way = lock(&self.ways.now).clone().filter(|way| !way.connection.is_over())?;
         let turn = way.connection.take()?;
         Some((way, turn))
     }
 
     /// Connects where the object was reached last.
-    fn find_beside(&self, before: &Way, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
+    fn find_beside(&self, before: &Route, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
         way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -138,11 +138,11 @@ impl Remote {
     /// # Errors
     /// The failure of the last endpoint that was tried; that there is none, if no profile is of a wire that
     /// this node speaks.
-    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Way>, Turn), Failure> {
+    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
         let found = first_of(reference.ways(), |(profile, endpoint)| {
             let (connection, turn) = self.node.connection(profile, endpoint, until, self.apart.as_deref())?;
             let (located, again) = Default::default();
-            Ok((Arc::new(Way { connection, profile: profile.clone(), located, again }), turn))
+            Ok((Arc::new(Route { connection, profile: profile.clone(), located, again }), turn))
         });
         found.unwrap_or_else(|| {
             let what = "the reference has no profile that this program can use";
@@ -173,7 +173,7 @@ impl Remote {
     fn ask(
         &self,
         until: Option<Instant>,
-        mut ask: impl FnMut(&Way) -> Result<Option<Outcome<Body>>, Failure>,
+        mut ask: impl FnMut(&Route) -> Result<Option<Outcome<Body>>, Failure>,
     ) -> Result<Option<Outcome<Body>>, Failure> {
         let mut forwards = 0;
         let mut retried = false;
@@ -247,7 +247,7 @@ impl Remote {
         oneway: bool,
     ) -> Result<Option<Outcome<Body>>, Failure> {
         let (now, until) = self.times();
-        let ask = |way: &Way| {
+        let ask = |way: &Route| {
             let nothing = oneway && way.connection.wire.capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
@@ -265,7 +265,7 @@ impl Remote {
     }
 
     /// Takes out those who wait for this way with this deadline: they are told together.
-    fn take_seekers(&self) -> Vec<Asked> {
+    fn take_seekers(&self) -> Vec<Seeker> {
         let mut seekers = lock(&self.seekers);
         let at = seekers.iter().position(|(deadline, _)| *deadline == self.deadline);
         at.map_or_else(Vec::new, |at| seekers.swap_remove(at).1)
@@ -274,7 +274,7 @@ impl Remote {
     /// Finds out where the object itself is, if somebody else may answer for it at first: a future cannot
     /// follow a `Moved`, so it asks before it calls. One call of a probe, which this thread waits for.
     fn locate(&self, until: Option<Instant>) -> Result<(), Failure> {
-        let located = |way: &Arc<Way>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
+        let located = |way: &Arc<Route>| way.located.load(Ordering::Relaxed) && !way.connection.is_over();
         if !lock(&self.ways.now).as_ref().is_some_and(located) && self.may_be_elsewhere() {
             self.probe()?;
             self.way(until)?.0.located.store(true, Ordering::Relaxed);
@@ -290,15 +290,15 @@ impl Remote {
 }
 
 /// Those who wait for a way within a time.
-type Seekers = Vec<(Option<Duration>, Vec<Asked>)>;
+type Seekers = Vec<(Option<Duration>, Vec<Seeker>)>;
 
 /// Who waits for a way, since when; told that there is none, if the node ends before it was found.
-struct Asked {
+struct Seeker {
     ready: Option<Ready>,
     begun: Instant,
 }
 
-impl Asked {
+impl Seeker {
     fn tell(mut self, found: Result<Arc<dyn Target>, Failure>) {
         if let Some(ready) = self.ready.take() {
             ready(found);
@@ -306,7 +306,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for Seeker {
     fn drop(&mut self) {
         if let Some(ready) = self.ready.take() {
             ready(Err(stopped()));
@@ -420,7 +420,7 @@ impl Target for Remote {
     }
 
     fn prepare(&self, ready: Ready) {
-        let asked = Asked { ready: Some(ready), begun: Instant::now() };
+        let asked = Seeker { ready: Some(ready), begun: Instant::now() };
         {
             let mut seekers = lock(&self.seekers);
             if let Some((_, waiting)) = seekers.iter_mut().find(|(deadline, _)| *deadline == self.deadline) {

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 static TICKETS: AtomicU64 = AtomicU64::new(1 << 63);
 
 thread_local! {
-    static CALLING: RefCell<Served> = const { RefCell::new(Served { connection: Weak::new(), now: false }) };
+    static CALLING: RefCell<CallingConnection> = const { RefCell::new(CallingConnection { connection: Weak::new(), now: false }) };
 }
 
 /// The connection whose call the thread is serving (`now`), where its peer may be called back, or has served
 /// last. The last one is kept, since a thread mostly serves the same one again, and a comparison costs less
 /// than a `Weak`.
-struct Served {
+struct CallingConnection {
     connection: Weak<Connection>,
     now: bool,
 }

@@ -19,10 +19,10 @@
 
 use super::asker::Asker;
 use super::company::{COMPANY, TOGETHER};
+use super::core_guard::CoreGuard;
 use super::deadlines::sooner;
-use super::held::Held;
 use super::reply_slot::ReplySlot;
-use super::state::{Armed, Connection, Core, Waiter, Waiting};
+use super::state::{Armed, Connection, Core, PendingCall, Waiter};
 use crate::failures::timed_out;
 use crate::shard;
 use everywire_model::{
@@ -134,13 +134,13 @@ impl Connection {
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
     pub(super) fn await_outcome(
         &self,
-        mut core: Held<'_>,
+        mut core: CoreGuard<'_>,
         id: CallId,
         until: Option<Instant>,
     ) -> Outcome<Body> {
         if core.reading {
             let reply_slot = Arc::new(ReplySlot::new());
-            core.waiting.push(Waiting { id, until, waiter: Waiter::Thread(Arc::clone(&reply_slot)) });
+            core.waiting.push(PendingCall { id, until, waiter: Waiter::Thread(Arc::clone(&reply_slot)) });
             return self.sit_and_wait(core, &reply_slot, id, until);
         }
         self.read_until(core, id, until)
@@ -165,7 +165,7 @@ impl Connection {
             }
             Err(failure) => return Err((failure, asker)),
         };
-        core.waiting.push(Waiting { id, until, waiter: Waiter::Future(asker) });
+        core.waiting.push(PendingCall { id, until, waiter: Waiter::Future(asker) });
         self.send_or_lose(&mut core);
         if self.is_serving() {
             // An event loop reads it all the time.
@@ -289,9 +289,9 @@ impl Connection {
     /// ends, since nothing can follow half a message.
     pub(super) fn send_all<'c>(
         &'c self,
-        mut core: Held<'c>,
+        mut core: CoreGuard<'c>,
         until: Option<Instant>,
-    ) -> Result<Held<'c>, Failure> {
+    ) -> Result<CoreGuard<'c>, Failure> {
         loop {
             if let Some(failure) = core.failed.clone() {
                 return Err(failure);
@@ -321,7 +321,7 @@ impl Connection {
     /// others run, and for good when it returns.
     pub(super) fn read_until<'c>(
         &'c self,
-        mut core: Held<'c>,
+        mut core: CoreGuard<'c>,
         id: CallId,
         until: Option<Instant>,
     ) -> Outcome<Body> {
@@ -430,7 +430,7 @@ impl Connection {
     /// Looks whether the peer has left meanwhile, if nobody uses the connection now.
     pub(crate) fn notice_end(&self) {
         let Ok(core) = self.core.try_lock() else { return };
-        let mut core = Held::new(self, core);
+        let mut core = CoreGuard::new(self, core);
         if !core.reading && core.waiting.is_empty() {
             self.make_progress(&mut core);
             // What came all the same is somebody's who listens.
@@ -449,7 +449,7 @@ impl Connection {
     }
 
     /// Sleeps without the lock until something can be done.
-    pub(super) fn sleep<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Held<'c> {
+    pub(super) fn sleep<'c>(&'c self, mut core: CoreGuard<'c>, until: Option<Instant>) -> CoreGuard<'c> {
         let writing = !core.session.transmit().is_empty();
         // What is put off must not wait until this thread has its own outcome: letting go does it.
         drop(core);
@@ -465,7 +465,7 @@ impl Connection {
     }
 
     /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
-    pub(super) fn pass_on(&self, mut core: Held<'_>) {
+    pub(super) fn pass_on(&self, mut core: CoreGuard<'_>) {
         core.looking = false;
         if core.waiting.is_empty() {
             core.company = core.company.saturating_sub(1);

@@ -9,7 +9,7 @@
 //! * `looking`: the reader lets others run, or was appointed while it was awake. It sends what they leave before it reads. No thread
 //!   waits for that longer than one yield of its own: then it sends itself ([`Connection::send_rest`]).
 
-use super::held::Held;
+use super::core_guard::CoreGuard;
 use super::reply_slot::ReplySlot;
 use super::state::Connection;
 use crate::failures::timed_out;
@@ -34,7 +34,7 @@ impl Connection {
     /// The other threads are about to call, too: this one yields before it sends, so that the requests of all
     /// leave in one go.
     #[cold]
-    pub(super) fn send_together<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
+    pub(super) fn send_together<'c>(&'c self, mut core: CoreGuard<'c>) -> CoreGuard<'c> {
         if core.patience.gives_way_after_sending(None) {
             core = self.let_others(core);
         }
@@ -50,7 +50,7 @@ impl Connection {
     /// Lets the peer and the other threads of this connection run while this one has nothing to read. What they have to send until
     /// then is sent in one go.
     #[cold]
-    pub(super) fn let_others<'c>(&'c self, mut core: Held<'c>) -> Held<'c> {
+    pub(super) fn let_others<'c>(&'c self, mut core: CoreGuard<'c>) -> CoreGuard<'c> {
         core.looking = true;
         drop(core);
         let took = yield_cpu();
@@ -64,7 +64,7 @@ impl Connection {
     /// sends what is still unsent, then sleeps.
     pub(super) fn sit_and_wait(
         &self,
-        mut core: Held<'_>,
+        mut core: CoreGuard<'_>,
         reply_slot: &Arc<ReplySlot>,
         id: CallId,
         until: Option<Instant>,

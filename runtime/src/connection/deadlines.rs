@@ -1,6 +1,6 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::state::{Connection, Core, LINGER, Waiter, Waiting};
+use super::state::{Connection, Core, LINGER, PendingCall, Waiter};
 use crate::clock::TICK;
 use crate::failures::timed_out;
 use bytes::BytesMut;
@@ -45,7 +45,7 @@ impl Connection {
             let _ = self.flush(&mut core);
             self.fail(&mut core, Failure::new(Kind::TimedOut, Initiator::Peer, format!("the peer {what}")));
         }
-        let is_late = |w: &mut Waiting| {
+        let is_late = |w: &mut PendingCall| {
             matches!(w.waiter, Waiter::Future(..)) && w.until.is_some_and(|until| until <= now)
         };
         let expired: Vec<_> = core.waiting.extract_if(.., is_late).collect();

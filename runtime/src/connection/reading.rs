@@ -4,7 +4,7 @@
 //! sleeps in its read, without the lock ([`Connection::sleep_and_read`]): on a busy CPU each system call counts. Invariant: while
 //! `reads_asleep` nobody else reads, so that bytes reach the session in their order.
 
-use super::held::Held;
+use super::core_guard::CoreGuard;
 use super::state::{ANNOUNCED, Connection, Core, KEEP};
 use crate::clock::lately;
 use crate::shard;
@@ -103,7 +103,11 @@ impl Connection {
 
     /// The thread that reads sleeps until something can be done, in its read if it can. Other threads may
     /// begin calls meanwhile; a failure to send that they meet is left in `broken` for this thread.
-    pub(super) fn sleep_and_read<'c>(&'c self, mut core: Held<'c>, until: Option<Instant>) -> Held<'c> {
+    pub(super) fn sleep_and_read<'c>(
+        &'c self,
+        mut core: CoreGuard<'c>,
+        until: Option<Instant>,
+    ) -> CoreGuard<'c> {
         if self.may_read_asleep(&mut core, until) {
             core.reads_asleep = true;
             drop(core);

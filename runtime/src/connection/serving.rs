@@ -21,8 +21,8 @@
 //! ends the connection.
 
 use super::backward::Calling;
-use super::held::Held;
-use super::state::{After, Connection, Core, Served, Watch, serves};
+use super::core_guard::CoreGuard;
+use super::state::{After, Connection, Core, ServeOutcome, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{Found, Remembered};
 use crate::failures::{ending, no_object};
@@ -45,8 +45,8 @@ impl Connection {
     /// Serves what has arrived: reads, has servants answer, sends, and sets what the event loop watches for
     /// next. Only the thread that leads the loop calls it. `eager`: it is read in any case, and not only if
     /// its caller has all its answers.
-    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader, eager: bool) -> Served {
-        let mut served = Served::Nothing;
+    pub(crate) fn serve(self: &Arc<Self>, leader: &Leader, eager: bool) -> ServeOutcome {
+        let mut served = ServeOutcome::Nothing;
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
         let mut again = false;
@@ -111,12 +111,12 @@ impl Connection {
                     }
                     // A caller that has no answer yet mostly waits for it.
                     if !eager && events == 0 && reads == 0 && self.waits_for_answers(&core) {
-                        served = Served::Waits;
+                        served = ServeOutcome::Waits;
                         break;
                     }
                     match self.fill(&mut core) {
                         Ok(true) => {
-                            served = Served::Something;
+                            served = ServeOutcome::Something;
                             reads += 1;
                             continue;
                         }
@@ -144,17 +144,17 @@ impl Connection {
                 let preempted;
                 (core, preempted) = self.take_call(core, incoming, leader);
                 if preempted {
-                    return Served::Preempted;
+                    return ServeOutcome::Preempted;
                 }
             }
-            served = Served::Something;
+            served = ServeOutcome::Something;
             full = core.session.transmit().len() > self.allowance.quotas.unsent;
         }
         if events > 0 || reads > 0 {
             let called = events > 0 && core.served;
             self.place(&mut core, called);
         }
-        if served == Served::Something {
+        if served == ServeOutcome::Something {
             if reads == 0 {
                 core.used = lately();
             }
@@ -164,13 +164,15 @@ impl Connection {
                 self.send_replies(&mut core, reading);
             }
         }
-        if matches!(served, Served::Nothing | Served::Waits) && core.session.transmit().len() < unsent {
+        if matches!(served, ServeOutcome::Nothing | ServeOutcome::Waits)
+            && core.session.transmit().len() < unsent
+        {
             // A large reply goes on its way: that is progress, too.
             core.used = lately();
-            served = Served::Something;
+            served = ServeOutcome::Something;
         }
         if core.failed.is_some() {
-            served = Served::Over;
+            served = ServeOutcome::Over;
         } else {
             self.remind(&mut core);
             self.weigh(&mut core);
@@ -220,10 +222,10 @@ impl Connection {
     #[inline(always)]
     fn take_call<'c>(
         self: &'c Arc<Self>,
-        mut core: Held<'c>,
+        mut core: CoreGuard<'c>,
         incoming: Box<Incoming>,
         leader: &Leader,
-    ) -> (Held<'c>, bool) {
+    ) -> (CoreGuard<'c>, bool) {
         self.establish(&mut core);
         self.hold_body(&mut core, &incoming);
         let (mut core, preempted) = self.call(core, incoming, leader);
@@ -367,10 +369,10 @@ impl Connection {
     #[inline(always)]
     fn call<'c>(
         self: &'c Arc<Self>,
-        mut core: Held<'c>,
+        mut core: CoreGuard<'c>,
         incoming: Box<Incoming>,
         leader: &Leader,
-    ) -> (Held<'c>, bool) {
+    ) -> (CoreGuard<'c>, bool) {
         let failure = match self.look_up(&mut core, &incoming) {
             Ok(found) if found.keeps_order => return self.call_in_turn(core, incoming, found, leader),
             Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
@@ -409,11 +411,11 @@ impl Connection {
     #[inline(never)]
     fn call_in_turn<'c>(
         self: &'c Arc<Self>,
-        mut core: Held<'c>,
+        mut core: CoreGuard<'c>,
         incoming: Box<Incoming>,
         found: Box<Remembered>,
         leader: &Leader,
-    ) -> (Held<'c>, bool) {
+    ) -> (CoreGuard<'c>, bool) {
         if core.hands_over {
             core.in_turn.push_back((incoming, found));
             return (core, false);

@@ -155,7 +155,7 @@ pub(super) struct Core {
     /// Who is at the other end, once the session has let it through.
     pub(super) peer: Option<Peer>,
     /// Calls of other threads and of futures.
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<PendingCall>,
     /// The call of the thread that reads, and what came of it while that was looking elsewhere.
     pub(super) reader: Option<CallId>,
     pub(super) own: Option<Outcome<Body>>,
@@ -241,7 +241,7 @@ impl Watch {
 
 /// A call of another thread, or of a future, that waits for its outcome. `until`: when a future's call is
 /// late; threads look at their own time.
-pub(super) struct Waiting {
+pub(super) struct PendingCall {
     pub(super) id: CallId,
     pub(super) until: Option<Instant>,
     pub(super) waiter: Waiter,
@@ -279,7 +279,7 @@ pub(super) enum After {
 
 /// How serving a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Served {
+pub(crate) enum ServeOutcome {
     /// It was not looked at: its calls are with somebody else, and the kernel tells of what comes.
     Waits,
     /// Nothing was there.
@@ -366,7 +366,7 @@ impl Core {
 
     /// Brings an outcome to whoever waits: at once into a thread's slot, for a future when the lock is free.
     /// A future's call that goes on elsewhere is begun there.
-    pub(super) fn complete(&mut self, waiting: Waiting, outcome: Outcome<Body>) {
+    pub(super) fn complete(&mut self, waiting: PendingCall, outcome: Outcome<Body>) {
         let after = match (waiting.waiter, outcome) {
             (Waiter::Thread(reply_slot), outcome) => return reply_slot.serve(outcome),
             (Waiter::Future(asker), Outcome::Moved(way)) if way.is_under_way() => {

@@ -1,6 +1,6 @@
 //! How a session is served that has something to tell which did not come by its own connection.
 
-use super::state::{Connection, Served};
+use super::state::{Connection, ServeOutcome};
 use crate::shard;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Wake;
@@ -49,7 +49,7 @@ impl Connection {
     fn serve_again(self: &Arc<Self>) {
         let served = shard::with_lead_of_no_call(|leader| self.serve(leader, true));
         match served {
-            Some(Served::Over) => {
+            Some(ServeOutcome::Over) => {
                 if let Some(shard) = self.registration().and_then(crate::shard::Registration::shard) {
                     shard.forget(self);
                 }

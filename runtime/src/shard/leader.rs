@@ -12,7 +12,7 @@
 use super::many_callers::ManyCallers;
 use super::state::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
 use crate::clock::{lately, rest};
-use crate::connection::{Connection, Served};
+use crate::connection::{Connection, ServeOutcome};
 use crate::patience::Patience;
 use crate::sync::lock;
 use everywire_model::{Failure, Initiator, Kind};
@@ -154,9 +154,11 @@ impl Leader {
             let inherited = lock(&shard.inherited).take();
             if let Some(connection) = inherited {
                 match connection.serve(self, true) {
-                    Served::Preempted => return,
-                    Served::Over => shard.forget(&connection),
-                    Served::Nothing | Served::Something | Served::Waits => hot.push(connection),
+                    ServeOutcome::Preempted => return,
+                    ServeOutcome::Over => shard.forget(&connection),
+                    ServeOutcome::Nothing | ServeOutcome::Something | ServeOutcome::Waits => {
+                        hot.push(connection)
+                    }
                 }
             }
         }
@@ -182,20 +184,20 @@ impl Leader {
                     continue;
                 }
                 match connection.serve(self, !passed_on) {
-                    Served::Waits => index += 1,
-                    Served::Nothing => {
+                    ServeOutcome::Waits => index += 1,
+                    ServeOutcome::Nothing => {
                         looked = true;
                         index += 1;
                     }
-                    Served::Something => {
+                    ServeOutcome::Something => {
                         (busy, looked) = (true, true);
                         many.found();
                         index += 1;
                     }
-                    Served::Over => {
+                    ServeOutcome::Over => {
                         shard.forget(&hot.remove(index));
                     }
-                    Served::Preempted => return,
+                    ServeOutcome::Preempted => return,
                 }
             }
             looks += 1;
@@ -295,20 +297,22 @@ impl Leader {
                 connection.stream.after_sleep(token & CONTROL == 0);
                 let served = connection.serve(self, true);
                 match served {
-                    Served::Over => shard.forget(&connection),
-                    Served::Preempted => return true,
-                    Served::Nothing if token & CONTROL != 0 && connection.stream.peer_gone() => {
+                    ServeOutcome::Over => shard.forget(&connection),
+                    ServeOutcome::Preempted => return true,
+                    ServeOutcome::Nothing if token & CONTROL != 0 && connection.stream.peer_gone() => {
                         connection.cut(&Failure::new(Kind::Unreachable, Initiator::Peer, "the peer is gone"));
                         shard.forget(&connection);
                     }
                     // It is looked at once more, whatever it brought: a peer in shared memory rings only for those who are.
-                    Served::Nothing | Served::Something | Served::Waits if !connection.is_stranger() => {
+                    ServeOutcome::Nothing | ServeOutcome::Something | ServeOutcome::Waits
+                        if !connection.is_stranger() =>
+                    {
                         self.warm(connection, hot);
-                        if served == Served::Something {
+                        if served == ServeOutcome::Something {
                             many.called(token);
                         }
                     }
-                    Served::Nothing | Served::Something | Served::Waits => {}
+                    ServeOutcome::Nothing | ServeOutcome::Something | ServeOutcome::Waits => {}
                 }
             }
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 /// The lock on what changes of a connection. When it is let go, what was put off is done, on this thread:
 /// completions, notices, servants that hear of an end. So whoever holds it may be in the middle of code of
 /// others right after.
-pub(super) struct Held<'c> {
+pub(super) struct CoreGuard<'c> {
     // Dropped in this order: first the lock is let go.
     core: MutexGuard<'c, Core>,
     put_off: PutOff<'c>,
@@ -21,16 +21,16 @@ pub(super) struct Held<'c> {
 impl Connection {
     /// The lock, announcing that somebody wants it.
     #[inline(always)]
-    pub(super) fn enter(&self) -> Held<'_> {
+    pub(super) fn enter(&self) -> CoreGuard<'_> {
         match self.core.try_lock() {
-            Ok(core) => Held::new(self, core),
+            Ok(core) => CoreGuard::new(self, core),
             Err(_) => self.enter_late(),
         }
     }
 
     /// Somebody has the lock, or has left it in a panic.
     #[cold]
-    fn enter_late(&self) -> Held<'_> {
+    fn enter_late(&self) -> CoreGuard<'_> {
         self.contenders.fetch_add(1, Ordering::Relaxed);
         // Whoever has it lets go soon, and to be woken costs more than to look again.
         for _ in 0..ENTRIES {
@@ -39,12 +39,12 @@ impl Connection {
             }
             if let Ok(core) = self.core.try_lock() {
                 self.contenders.fetch_sub(1, Ordering::Relaxed);
-                return Held::new(self, core);
+                return CoreGuard::new(self, core);
             }
         }
         let core = lock(&self.core);
         self.contenders.fetch_sub(1, Ordering::Relaxed);
-        Held::new(self, core)
+        CoreGuard::new(self, core)
     }
 }
 
@@ -55,14 +55,14 @@ struct PutOff<'c> {
     list: ToDo<After>,
 }
 
-impl<'c> Held<'c> {
+impl<'c> CoreGuard<'c> {
     #[inline]
     pub(super) fn new(connection: &'c Connection, core: MutexGuard<'c, Core>) -> Self {
         Self { core, put_off: PutOff { connection, list: ToDo::default() } }
     }
 }
 
-impl Deref for Held<'_> {
+impl Deref for CoreGuard<'_> {
     type Target = Core;
 
     #[inline]
@@ -71,14 +71,14 @@ impl Deref for Held<'_> {
     }
 }
 
-impl DerefMut for Held<'_> {
+impl DerefMut for CoreGuard<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Core {
         &mut self.core
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for CoreGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         let connection = self.put_off.connection;
@@ -91,7 +91,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl Held<'_> {
+impl CoreGuard<'_> {
     #[cold]
     #[inline(never)]
     fn put_off(&mut self) {
