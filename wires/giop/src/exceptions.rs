@@ -90,68 +90,48 @@ const FAILURES: &[(Kind, &str, u32)] = &[
 
 /// Minor codes that say more than their exception: (exception, minor, kind, hint). omniORB's numbers are
 /// those of its `minorCode.h`.
-const MINORS: &[(&str, u32, Kind, &str)] = &[
-    (
-        "MARSHAL",
-        OMNIORB_MINOR | 9,
-        Kind::Malformed,
-        "a count exceeds the message: compare the contract of both sides",
-    ),
-    (
-        "MARSHAL",
-        OMNIORB_MINOR | 10,
-        Kind::Malformed,
-        "the message ended early: compare the contract of both sides",
-    ),
-    ("MARSHAL", OMNIORB_MINOR | 11, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize at the client"),
-    ("MARSHAL", OMNIORB_MINOR | 12, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize at the server"),
-    ("MARSHAL", OMNIORB_MINOR | 69, Kind::LimitExceeded, "raise omniORB's giopMaxMsgSize"),
-    ("MARSHAL", OMNIORB_MINOR | 93, Kind::LimitExceeded, "send less at a time"),
-    ("MARSHAL", OMNIORB_MINOR | 18, Kind::BadArgument, "a sequence is longer than its bound"),
-    ("MARSHAL", OMNIORB_MINOR | 19, Kind::BadArgument, "a string is longer than its bound"),
-    (
-        "MARSHAL",
-        OMNIORB_MINOR | 26,
-        Kind::BadArgument,
-        "a member is unknown to the peer: compare the contract of both sides",
-    ),
-    ("MARSHAL", OMG_MINOR | 5, Kind::Unsupported, "wide characters need GIOP 1.1 or later"),
-    ("MARSHAL", OMG_MINOR | 6, Kind::Unsupported, "wide characters need GIOP 1.1 or later"),
-    (
-        "TRANSIENT",
-        OMG_MINOR | 1,
-        Kind::Busy,
-        "the server holds or discards requests for now; try again later",
-    ),
-    ("TRANSIENT", OMG_MINOR | 2, Kind::Unreachable, "no address in the reference could be reached"),
-    ("TRANSIENT", OMG_MINOR | 3, Kind::Cancelled, "the call was withdrawn"),
-    ("TRANSIENT", OMG_MINOR | 4, Kind::Busy, "the object's adapter is being destroyed"),
-    ("TRANSIENT", OMNIORB_MINOR | 2, Kind::Unreachable, "the peer could not connect"),
-    ("TRANSIENT", OMNIORB_MINOR | 8, Kind::TimedOut, "allow the call more time"),
-    ("TRANSIENT", OMNIORB_MINOR | 17, Kind::Unreachable, "the connection was closed; try again"),
-    ("TIMEOUT", OMNIORB_MINOR | 124, Kind::TimedOut, "the server's own time limit for calls passed"),
-    ("BAD_OPERATION", OMNIORB_MINOR | 38, Kind::NoOperation, "compare the contract of both sides"),
-    ("NO_IMPLEMENT", OMG_MINOR | 3, Kind::Unsupported, "the reference has no profile that the peer can use"),
-    ("OBJECT_NOT_EXIST", OMG_MINOR | 1, Kind::NoObject, "the server does not know this key, or not any more"),
-    ("OBJECT_NOT_EXIST", OMG_MINOR | 2, Kind::NoObject, "the server's adapter could not make the object"),
-    ("OBJ_ADAPTER", OMG_MINOR | 1, Kind::NoObject, "the object's adapter does not exist"),
-    ("OBJ_ADAPTER", OMG_MINOR | 2, Kind::NoObject, "no servant is there for the object"),
-    (
-        "UNKNOWN",
-        OMG_MINOR | 1,
-        Kind::Internal,
-        "the servant raised an exception that its contract does not name",
-    ),
-    ("UNKNOWN", OMNIORB_MINOR | 98, Kind::Internal, "the servant raised a Python exception"),
-    (
-        "DATA_CONVERSION",
-        OMG_MINOR | 1,
-        Kind::BadArgument,
-        "a character does not exist in the agreed character set",
-    ),
-    ("NO_RESOURCES", OMNIORB_MINOR | 25, Kind::Unsupported, "the two sides have no character set in common"),
-    ("INV_OBJREF", OMG_MINOR | 1, Kind::Unsupported, "the server takes no wide characters"),
-];
+const MINORS: &[(&str, u32, Kind, &str)] = {
+    use Kind::*;
+    const OMNI: u32 = OMNIORB_MINOR;
+    const OMG: u32 = OMG_MINOR;
+    &[
+        ("MARSHAL", OMNI | 9, Malformed, "a count exceeds the message: compare the contract of both sides"),
+        ("MARSHAL", OMNI | 10, Malformed, "the message ended early: compare the contract of both sides"),
+        ("MARSHAL", OMNI | 11, LimitExceeded, "raise omniORB's giopMaxMsgSize at the client"),
+        ("MARSHAL", OMNI | 12, LimitExceeded, "raise omniORB's giopMaxMsgSize at the server"),
+        ("MARSHAL", OMNI | 69, LimitExceeded, "raise omniORB's giopMaxMsgSize"),
+        ("MARSHAL", OMNI | 93, LimitExceeded, "send less at a time"),
+        ("MARSHAL", OMNI | 18, BadArgument, "a sequence is longer than its bound"),
+        ("MARSHAL", OMNI | 19, BadArgument, "a string is longer than its bound"),
+        (
+            "MARSHAL",
+            OMNI | 26,
+            BadArgument,
+            "a member is unknown to the peer: compare the contract of both sides",
+        ),
+        ("MARSHAL", OMG | 5, Unsupported, "wide characters need GIOP 1.1 or later"),
+        ("MARSHAL", OMG | 6, Unsupported, "wide characters need GIOP 1.1 or later"),
+        ("TRANSIENT", OMG | 1, Busy, "the server holds or discards requests for now; try again later"),
+        ("TRANSIENT", OMG | 2, Unreachable, "no address in the reference could be reached"),
+        ("TRANSIENT", OMG | 3, Cancelled, "the call was withdrawn"),
+        ("TRANSIENT", OMG | 4, Busy, "the object's adapter is being destroyed"),
+        ("TRANSIENT", OMNI | 2, Unreachable, "the peer could not connect"),
+        ("TRANSIENT", OMNI | 8, TimedOut, "allow the call more time"),
+        ("TRANSIENT", OMNI | 17, Unreachable, "the connection was closed; try again"),
+        ("TIMEOUT", OMNI | 124, TimedOut, "the server's own time limit for calls passed"),
+        ("BAD_OPERATION", OMNI | 38, NoOperation, "compare the contract of both sides"),
+        ("NO_IMPLEMENT", OMG | 3, Unsupported, "the reference has no profile that the peer can use"),
+        ("OBJECT_NOT_EXIST", OMG | 1, NoObject, "the server does not know this key, or not any more"),
+        ("OBJECT_NOT_EXIST", OMG | 2, NoObject, "the server's adapter could not make the object"),
+        ("OBJ_ADAPTER", OMG | 1, NoObject, "the object's adapter does not exist"),
+        ("OBJ_ADAPTER", OMG | 2, NoObject, "no servant is there for the object"),
+        ("UNKNOWN", OMG | 1, Internal, "the servant raised an exception that its contract does not name"),
+        ("UNKNOWN", OMNI | 98, Internal, "the servant raised a Python exception"),
+        ("DATA_CONVERSION", OMG | 1, BadArgument, "a character does not exist in the agreed character set"),
+        ("NO_RESOURCES", OMNI | 25, Unsupported, "the two sides have no character set in common"),
+        ("INV_OBJREF", OMG | 1, Unsupported, "the server takes no wide characters"),
+    ]
+};
 
 /// A system exception as it travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
