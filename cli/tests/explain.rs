@@ -35,15 +35,15 @@ fn required() -> Vec<(String, Option<String>)> {
     let mut all: Vec<(String, Option<String>)> = Vec::new();
     for (path, name, layer) in [
         // The wire names what it finds in its layer.
-        ("transports/http/src/violations.rs", "Breach", "wcf"),
+        ("transports/http/src/violations.rs", "ProtocolError", "wcf"),
         ("transports/tls/src/violations.rs", "ProtocolError", "tls"),
-        ("wires/giop/src/violations.rs", "Wrong", "giop"),
-        ("wires/dbus/src/violations.rs", "Wrong", "dbus"),
-        ("wires/dcop/src/violations.rs", "Wrong", "dcop"),
-        ("wires/dcop/src/ice/violations.rs", "Wrong", "dcop"),
-        ("wires/dcom/src/pdu/breach.rs", "Breach", "dcom"),
+        ("wires/giop/src/violations.rs", "ProtocolError", "giop"),
+        ("wires/dbus/src/violations.rs", "ProtocolError", "dbus"),
+        ("wires/dcop/src/violations.rs", "ProtocolError", "dcop"),
+        ("wires/dcop/src/ice/violations.rs", "ProtocolError", "dcop"),
+        ("wires/dcom/src/pdu/protocol_error.rs", "ProtocolError", "dcom"),
         ("wires/dcom/src/violations.rs", "Violation", "ndr"),
-        ("wires/wcf/src/violations.rs", "Breach", "wcf"),
+        ("wires/wcf/src/violations.rs", "ProtocolError", "wcf"),
         ("wires/wcf/src/violations.rs", "Violation", "nbfx"),
     ] {
         let found = variants(&source(path), name);

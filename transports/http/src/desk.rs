@@ -7,7 +7,7 @@ use super::body::{Gathering, Lost, Outgoing};
 use super::heads::Heads;
 use super::pipe::{End, Stage};
 use super::server::Bounds;
-use super::violations::Breach;
+use super::violations::ProtocolError;
 use bytes::Bytes;
 use http::header::{CONNECTION, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -38,7 +38,7 @@ pub(crate) struct Papers {
     /// A request has begun, and has no response yet.
     pub(crate) busy: bool,
     /// A request was refused: the connection ends with the response that says so.
-    pub(crate) breach: Option<Breach>,
+    pub(crate) breach: Option<ProtocolError>,
 }
 
 impl Desk {
@@ -73,7 +73,7 @@ impl Desk {
         drop(pipe);
         let mut papers = self.papers();
         papers.busy = true;
-        papers.breach = (!plain).then_some(Breach::Ambiguous);
+        papers.breach = (!plain).then_some(ProtocolError::Ambiguous);
         drop(papers);
         let desk = self.clone();
         async move {
@@ -115,10 +115,10 @@ impl Desk {
             Err(Lost::TooLarge) => {
                 let said = (self.bounds.too_large)(self.bounds.body);
                 let refusal = empty(StatusCode::PAYLOAD_TOO_LARGE).map(|_| said.into());
-                (Breach::OverLimit { limit: self.bounds.body }, refusal)
+                (ProtocolError::OverLimit { limit: self.bounds.body }, refusal)
             }
             Err(Lost::Broken(error)) => {
-                (Breach::Request { message: error.to_string() }, empty(StatusCode::BAD_REQUEST))
+                (ProtocolError::Request { message: error.to_string() }, empty(StatusCode::BAD_REQUEST))
             }
         };
         papers.breach = Some(breach);

@@ -30,4 +30,4 @@ pub use client::{Client, Returned};
 pub use desk::Door;
 pub use heads::MAX_HEAD;
 pub use server::{BODY_RATE, Bounds, HEAD_TIME, MAX_PIPELINED, Received, Server};
-pub use violations::Breach;
+pub use violations::ProtocolError;

@@ -1,8 +1,7 @@
 //! The accepting half of an HTTP/1.1 connection: requests come out whole, answers go in.
 //!
 //! Its user feeds it what came ([`Server::feed`]), takes requests until there is none ([`Server::next`]), and answers each
-//! ([`Server::respond`]), at once or later; later answers are followed by `next` again. What has to go stands in
-//! [`Server::transmit`] from then on.
+//! ([`Server::respond`]), at once or later, then asks for the next. What has to go stands in [`Server::transmit`].
 //!
 //! States: *between* requests; *arriving*, from the head of a request until its body is whole; *busy*,
 //! until its response is written; *over*, after the last response or what could not be understood. A
@@ -30,7 +29,7 @@ use super::desk::{Desk, Door};
 use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{Bell, End, Stage};
-use super::violations::Breach;
+use super::violations::ProtocolError;
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
 use http::header::{CONNECTION, CONTENT_TYPE};
@@ -172,7 +171,7 @@ impl<K> Server<K> {
     ///
     /// # Errors
     /// The connection must end, once what says so to the peer was sent.
-    pub fn next(&mut self, now: Instant) -> Result<Option<Received<K>>, Breach> {
+    pub fn next(&mut self, now: Instant) -> Result<Option<Received<K>>, ProtocolError> {
         if self.out.len() + self.end.pipe().output.len() > UNREAD {
             // What is left of a response is written when this goes on.
             self.resting = true;
@@ -203,7 +202,7 @@ impl<K> Server<K> {
             (self.last, self.unread, self.slow) = (now, unread, false);
         }
         if bytes > MAX_PIPELINED && !arriving && self.is_busy() {
-            return Err(Breach::Pipelined { bytes });
+            return Err(ProtocolError::Pipelined { bytes });
         }
         // Only the change counts: the time of a part goes on while it comes.
         let part = if arriving { Some(Part::Body) } else { self.is_in_head().then_some(Part::Head) };
@@ -325,16 +324,16 @@ impl<K> Server<K> {
     ///
     /// # Errors
     /// A request arrives too slowly, and its peer is told; or answers are read too slowly, and nothing can be told behind them
-    /// ([`Breach::SlowReader`]). The connection must end.
-    pub fn expire(&mut self, now: Instant) -> Result<bool, Breach> {
+    /// ([`ProtocolError::SlowReader`]). The connection must end.
+    pub fn expire(&mut self, now: Instant) -> Result<bool, ProtocolError> {
         if self.deadline().is_none_or(|deadline| deadline > now) {
             return Ok(false);
         }
         let breach = match self.since {
             Some((_, Part::Body)) => {
-                Breach::SlowBody { bytes: self.arriving().map_or(0, |(bytes, _)| bytes) }
+                ProtocolError::SlowBody { bytes: self.arriving().map_or(0, |(bytes, _)| bytes) }
             }
-            Some((_, Part::Head)) => Breach::SlowHead { seconds: HEAD_TIME.as_secs() },
+            Some((_, Part::Head)) => ProtocolError::SlowHead { seconds: HEAD_TIME.as_secs() },
             None => return self.is_idle(now),
         };
         // The peer is told in the library's place: no response can be under way, since `since` is set only while a request comes.
@@ -353,7 +352,7 @@ impl<K> Server<K> {
 
     /// Whether the connection is idle. One whose answers are read is not, and this look at them is the last one now. The operating
     /// system takes them in steps of megabytes: only two looks in turn tell that they are read too slowly.
-    fn is_idle(&mut self, now: Instant) -> Result<bool, Breach> {
+    fn is_idle(&mut self, now: Instant) -> Result<bool, ProtocolError> {
         let (left, before) = (self.out.len(), self.unread);
         if left == 0 && before == 0 {
             return Ok(true);
@@ -362,7 +361,7 @@ impl<K> Server<K> {
         let slow = left > 0 && before.saturating_sub(left) < seconds.saturating_mul(BODY_RATE);
         if slow && self.slow {
             // Nothing can be told behind what is not read.
-            return Err(Breach::SlowReader { bytes: left });
+            return Err(ProtocolError::SlowReader { bytes: left });
         }
         (self.last, self.unread, self.slow) = (now, left, slow);
         Ok(false)
@@ -436,11 +435,11 @@ impl<K> Server<K> {
     }
 
     /// Why the connection must end, once what says so to the peer was written.
-    fn breach(&mut self) -> Option<Breach> {
+    fn breach(&mut self) -> Option<ProtocolError> {
         let refused = self.desk.papers().breach.take();
         refused.or_else(|| match &self.over {
-            Some(Err(error)) if error.is_parse_too_large() => Some(Breach::HeadTooLong),
-            Some(Err(error)) => Some(Breach::Request { message: error.to_string() }),
+            Some(Err(error)) if error.is_parse_too_large() => Some(ProtocolError::HeadTooLong),
+            Some(Err(error)) => Some(ProtocolError::Request { message: error.to_string() }),
             _ => None,
         })
     }

@@ -9,7 +9,7 @@ violations! {
     "http"
     /// One way of being wrong.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Breach {
+    pub enum ProtocolError {
         /// What came is no HTTP/1.1 request.
         Request { message: String } => "this is no HTTP/1.1 request: {message}";
         /// A request says in two ways where it ends (RFC 9112 §6.1), or comes right behind a chunked one.

@@ -14,7 +14,7 @@ use crate::address::{TAG_AUTH, TAG_GUID};
 use crate::greeting::{Admission, COOKIE, Greeting, chosen, here, nonce_of, own_guid, refused, words};
 use crate::limits;
 use crate::session::{Bus, DbusSession, Stage};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::BytesMut;
 use everywire_auth::sasl::{Client, ClientOptions, Guid, Mechanism, Server, ServerOptions};
 use everywire_model::{Config, Endpoint, Violation};
@@ -92,7 +92,7 @@ impl DbusSession {
 
     /// A session that greets, and the time by which that must be over: none if it cannot begin, so that whoever asks for the time learns
     /// so at once, for nothing will come from the peer.
-    fn begun(config: &Config, greeting: Result<Greeting, Wrong>, accepted: bool) -> Self {
+    fn begun(config: &Config, greeting: Result<Greeting, ProtocolError>, accepted: bool) -> Self {
         let time = match (&greeting, accepted) {
             (Err(_), _) => Duration::ZERO,
             (Ok(_), true) => limits::GREETING,

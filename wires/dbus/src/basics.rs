@@ -12,33 +12,33 @@
 //! * A length that was read allocates nothing here; that of an array is checked against 64 MiB first.
 
 use crate::limits;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use everywire_model::Failure;
 
 /// The byte order that this machine writes.
 pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
 
-/// Bytes that do not hold what they should. In a header it ends the connection (`Wrong`), in a body it fails
+/// Bytes that do not hold what they should. In a header it ends the connection (`ProtocolError`), in a body it fails
 /// one call (`Failure`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct DecodeError {
     /// What is wrong.
     pub(crate) what: &'static str,
     /// Offset in what was being read.
     pub(crate) at: usize,
 }
 
-/// What is wrong with padding. `Wrong` has a variant of its own for it, found by this text.
+/// What is wrong with padding. `ProtocolError` has a variant of its own for it, found by this text.
 pub(crate) const PADDING: &str = "padding is not zero";
 
-impl From<Bad> for Failure {
-    fn from(bad: Bad) -> Self {
+impl From<DecodeError> for Failure {
+    fn from(bad: DecodeError) -> Self {
         Self::malformed(bad.what, bad.at)
     }
 }
 
-impl From<Bad> for Wrong {
-    fn from(bad: Bad) -> Self {
+impl From<DecodeError> for ProtocolError {
+    fn from(bad: DecodeError) -> Self {
         if bad.what == PADDING {
             Self::Padding { at: bad.at }
         } else {
@@ -156,7 +156,7 @@ pub(crate) struct Get<'a> {
 macro_rules! get_numbers {
     ($($name:ident)*) => {$(
         #[inline]
-        pub(crate) fn $name(&mut self) -> Result<$name, Bad> {
+        pub(crate) fn $name(&mut self) -> Result<$name, DecodeError> {
             let raw = self.chunk()?;
             Ok(if self.little { $name::from_le_bytes(raw) } else { $name::from_be_bytes(raw) })
         }
@@ -172,13 +172,13 @@ impl<'a> Get<'a> {
 
     /// An error at the present place.
     #[cold]
-    pub(crate) fn bad(&self, what: &'static str) -> Bad {
-        Bad { what, at: self.pos }
+    pub(crate) fn bad(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.pos }
     }
 
     /// Steps over padding, which must be there and zero.
     #[inline]
-    pub(crate) fn align(&mut self, to: usize) -> Result<(), Bad> {
+    pub(crate) fn align(&mut self, to: usize) -> Result<(), DecodeError> {
         let pad = self.base.wrapping_add(self.pos).wrapping_neg() & (to - 1);
         if pad == 0 {
             return Ok(());
@@ -195,7 +195,7 @@ impl<'a> Get<'a> {
 
     /// The octets of a primitive, behind its padding.
     #[inline]
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.align(N)?;
         match self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk) {
             Some(chunk) => {
@@ -207,7 +207,7 @@ impl<'a> Get<'a> {
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, Bad> {
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         self.chunk::<1>().map(|[octet]| octet)
     }
 
@@ -215,7 +215,7 @@ impl<'a> Get<'a> {
 
     /// A run of octets.
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
             Some(taken) => {
                 self.pos += len;
@@ -227,39 +227,39 @@ impl<'a> Get<'a> {
 
     /// A length, as an index.
     #[inline]
-    pub(crate) fn length(&mut self) -> Result<usize, Bad> {
+    pub(crate) fn length(&mut self) -> Result<usize, DecodeError> {
         // 32 bits fit `usize` on every platform this runs on; elsewhere `take` refuses what does not.
         self.u32().map(|length| usize::try_from(length).unwrap_or(usize::MAX))
     }
 
     /// The length of an array: the bytes of its elements, without the padding before the first.
     #[inline]
-    pub(crate) fn array(&mut self) -> Result<usize, Bad> {
+    pub(crate) fn array(&mut self) -> Result<usize, DecodeError> {
         let length = self.length()?;
         if length > limits::ARRAY { Err(self.bad("an array is longer than 64 MiB")) } else { Ok(length) }
     }
 
     /// A string, without its NUL.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<&'a [u8], Bad> {
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.length()?;
         self.terminated(length)
     }
 
     /// A signature, without its NUL.
     #[inline]
-    pub(crate) fn signature(&mut self) -> Result<&'a [u8], Bad> {
+    pub(crate) fn signature(&mut self) -> Result<&'a [u8], DecodeError> {
         let length = self.u8()?;
         self.terminated(length.into())
     }
 
     /// Text of this length and its NUL.
     #[inline]
-    fn terminated(&mut self, length: usize) -> Result<&'a [u8], Bad> {
+    fn terminated(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let at = self.pos;
         match self.take(length.saturating_add(1))?.split_last() {
             Some((0, text)) => Ok(text),
-            _ => Err(Bad { what: "a string does not end with NUL", at }),
+            _ => Err(DecodeError { what: "a string does not end with NUL", at }),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! neither ends the listing, since the next piece cannot be found; what is not whole yet is counted as the
 //! rest.
 
-use crate::basics::{Bad, Get};
+use crate::basics::{DecodeError, Get};
 use crate::frame::{self, HEADER, Header, field};
 use crate::signature;
 use crate::values::Values;
@@ -187,7 +187,7 @@ impl View {
     }
 
     /// The header fields, whatever their codes; stops at the first that does not decode.
-    fn fields(&mut self, get: &mut Get<'_>) -> Result<(), Bad> {
+    fn fields(&mut self, get: &mut Get<'_>) -> Result<(), DecodeError> {
         while get.left() > 0 {
             get.align(8)?;
             let from = get.pos;

@@ -13,7 +13,7 @@
 //! specification wants.
 
 use crate::basics::Get;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::walk::skip;
 use crate::{names, signature};
 use bytes::Bytes;
@@ -98,24 +98,24 @@ impl Header {
     /// # Errors
     /// Another protocol or version, an invalid type or serial number.
     #[inline]
-    pub fn read(raw: &[u8; HEADER]) -> Result<Self, Wrong> {
+    pub fn read(raw: &[u8; HEADER]) -> Result<Self, ProtocolError> {
         let [order, kind, flags, version, b0, b1, b2, b3, s0, s1, s2, s3, f0, f1, f2, f3] = *raw;
         let little = match order {
             b'l' => true,
             b'B' => false,
-            found => return Err(Wrong::NotDbus { found }),
+            found => return Err(ProtocolError::NotDbus { found }),
         };
         if version != 1 {
-            return Err(Wrong::Version { found: version });
+            return Err(ProtocolError::Version { found: version });
         }
         let number = |raw| if little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) };
         let (body, serial, fields) =
             (number([b0, b1, b2, b3]), number([s0, s1, s2, s3]), number([f0, f1, f2, f3]));
         if kind == 0 {
-            return Err(Wrong::Kind);
+            return Err(ProtocolError::Kind);
         }
         if serial == 0 {
-            return Err(Wrong::ZeroSerial);
+            return Err(ProtocolError::ZeroSerial);
         }
         Ok(Self { little, kind, flags, body, serial, fields })
     }
@@ -172,7 +172,7 @@ impl Fields {
     ///
     /// # Errors
     /// A field of the wrong type or with an impossible value, twice or missing.
-    pub fn read(raw: &Bytes, header: &Header) -> Result<Self, Wrong> {
+    pub fn read(raw: &Bytes, header: &Header) -> Result<Self, ProtocolError> {
         let mut fields = Self::default();
         let mut get = Get { bytes: raw, pos: 0, base: HEADER, little: header.little };
         let mut seen = 0u16;
@@ -180,9 +180,9 @@ impl Fields {
             get.align(8)?;
             let code = get.u8()?;
             let kind = get.signature()?;
-            signature::check_one(kind).map_err(|what| Wrong::Signature { what })?;
+            signature::check_one(kind).map_err(|what| ProtocolError::Signature { what })?;
             if code == 0 {
-                return Err(Wrong::Header {
+                return Err(ProtocolError::Header {
                     what: "a header field has the code INVALID",
                     at: HEADER + get.pos,
                 });
@@ -194,7 +194,7 @@ impl Fields {
             }
             let name = field::word(code);
             if seen & (1 << code) != 0 {
-                return Err(Wrong::FieldTwice { field: name });
+                return Err(ProtocolError::FieldTwice { field: name });
             }
             seen |= 1 << code;
             let wanted: &[u8] = match code {
@@ -204,7 +204,7 @@ impl Fields {
                 _ => b"s",
             };
             if kind != wanted {
-                return Err(Wrong::FieldType { field: name });
+                return Err(ProtocolError::FieldType { field: name });
             }
             fields.take(code, &mut get, raw, name)?;
         }
@@ -214,14 +214,14 @@ impl Fields {
 
     /// The handles that fields announce, whatever else is in them. For a message that is thrown away unread:
     /// its handles must be told from those of the next.
-    pub(crate) fn announced(raw: &[u8], little: bool) -> Result<u32, Wrong> {
+    pub(crate) fn announced(raw: &[u8], little: bool) -> Result<u32, ProtocolError> {
         let mut get = Get { bytes: raw, pos: 0, base: HEADER, little };
         let mut handles = 0;
         while get.left() > 0 {
             get.align(8)?;
             let code = get.u8()?;
             let kind = get.signature()?;
-            signature::check_one(kind).map_err(|what| Wrong::Signature { what })?;
+            signature::check_one(kind).map_err(|what| ProtocolError::Signature { what })?;
             if code == field::UNIX_FDS && kind == b"u" {
                 handles = get.u32()?;
             } else {
@@ -232,12 +232,18 @@ impl Fields {
     }
 
     /// Takes the value of a known field, and checks it.
-    fn take(&mut self, code: u8, get: &mut Get<'_>, raw: &Bytes, name: &'static str) -> Result<(), Wrong> {
+    fn take(
+        &mut self,
+        code: u8,
+        get: &mut Get<'_>,
+        raw: &Bytes,
+        name: &'static str,
+    ) -> Result<(), ProtocolError> {
         match code {
             field::REPLY_SERIAL => {
                 self.reply = get.u32()?;
                 self.reply_at = get.pos.checked_sub(4);
-                return if self.reply == 0 { Err(Wrong::FieldValue { field: name }) } else { Ok(()) };
+                return if self.reply == 0 { Err(ProtocolError::FieldValue { field: name }) } else { Ok(()) };
             }
             field::UNIX_FDS => {
                 self.handles = get.u32()?;
@@ -245,7 +251,7 @@ impl Fields {
             }
             field::SIGNATURE => {
                 let text = get.signature()?;
-                signature::check(text).map_err(|what| Wrong::Signature { what })?;
+                signature::check(text).map_err(|what| ProtocolError::Signature { what })?;
                 self.signature = raw.slice_ref(text);
                 return Ok(());
             }
@@ -261,16 +267,16 @@ impl Fields {
             _ => (&mut self.sender, names::is_bus_name(text)),
         };
         if !valid {
-            return Err(Wrong::FieldValue { field: name });
+            return Err(ProtocolError::FieldValue { field: name });
         }
         *place = raw.slice_ref(text);
         Ok(())
     }
 
     /// Whether the fields that this kind of message needs are there, and none is reserved for local use.
-    fn check(&self, kind: u8) -> Result<(), Wrong> {
+    fn check(&self, kind: u8) -> Result<(), ProtocolError> {
         let need = |field: &Bytes, name| match field.is_empty() {
-            true => Err(Wrong::Missing { kind: word(kind), field: name }),
+            true => Err(ProtocolError::Missing { kind: word(kind), field: name }),
             false => Ok(()),
         };
         match kind {
@@ -284,13 +290,13 @@ impl Fields {
                 need(&self.member, "MEMBER")?;
             }
             METHOD_RETURN | ERROR if self.reply == 0 => {
-                return Err(Wrong::Missing { kind: word(kind), field: "REPLY_SERIAL" });
+                return Err(ProtocolError::Missing { kind: word(kind), field: "REPLY_SERIAL" });
             }
             ERROR => need(&self.error, "ERROR_NAME")?,
             _ => {}
         }
         if self.path == "/org/freedesktop/DBus/Local" || self.interface == "org.freedesktop.DBus.Local" {
-            return Err(Wrong::Reserved);
+            return Err(ProtocolError::Reserved);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::address::{TAG_AUTH, TAG_BUS, TAG_NONCE, component_of};
 use crate::nonce::{self, NONCE};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_auth::sasl::{Client, Guid, Mechanism, Progress, SaslError, Server};
 use everywire_auth::{same_secret, system_random};
@@ -20,7 +20,7 @@ pub(crate) enum Greeting {
     /// This side accepted: what must come first, and the rest.
     Server(Option<[u8; NONCE]>, Server),
     /// It cannot begin.
-    Impossible(Wrong),
+    Impossible(ProtocolError),
 }
 
 /// What both sides have agreed on.
@@ -43,7 +43,7 @@ impl Greeting {
         input: &mut BytesMut,
         out: &mut Vec<u8>,
         retry: &mut Vec<Mechanism>,
-    ) -> Result<Option<Admission>, Wrong> {
+    ) -> Result<Option<Admission>, ProtocolError> {
         match self {
             Self::Impossible(wrong) => Err(wrong.clone()),
             Self::Client(client) => {
@@ -64,7 +64,7 @@ impl Greeting {
                 if let Some(expected) = nonce {
                     let Some(found) = input.first_chunk::<NONCE>() else { return Ok(None) };
                     if !same_secret(found, expected) {
-                        return Err(Wrong::Authentication {
+                        return Err(ProtocolError::Authentication {
                             what: "the nonce is not the one of this address".into(),
                         });
                     }
@@ -84,8 +84,8 @@ impl Greeting {
 }
 
 /// A greeting that failed, in the words of this wire.
-pub(crate) fn refused(error: &SaslError) -> Wrong {
-    Wrong::Authentication { what: error.to_string() }
+pub(crate) fn refused(error: &SaslError) -> ProtocolError {
+    ProtocolError::Authentication { what: error.to_string() }
 }
 
 /// The words of addresses for ways to authenticate.
@@ -119,21 +119,22 @@ pub(crate) fn here(config: &Config, tag: u32) -> Option<&[u8]> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, Wrong> {
+pub(crate) fn nonce_of(config: &Config) -> Result<Option<[u8; NONCE]>, ProtocolError> {
     let Some(file) = here(config, TAG_NONCE) else { return Ok(None) };
-    let wrong = |failure: Failure| Wrong::Authentication { what: failure.message().to_owned() };
+    let wrong = |failure: Failure| ProtocolError::Authentication { what: failure.message().to_owned() };
     nonce::read(&String::from_utf8_lossy(file)).map(Some).map_err(wrong)
 }
 
 /// The identity of this process as a server: made when it is first needed, the same for all its listeners,
 /// gone with it.
-pub(crate) fn own_guid() -> Result<Guid, Wrong> {
+pub(crate) fn own_guid() -> Result<Guid, ProtocolError> {
     static GUID: OnceLock<Guid> = OnceLock::new();
     if let Some(guid) = GUID.get() {
         return Ok(*guid);
     }
-    let fresh = Guid::fresh(system_random)
-        .map_err(|error| Wrong::Authentication { what: format!("no randomness for an identity: {error}") })?;
+    let fresh = Guid::fresh(system_random).map_err(|error| ProtocolError::Authentication {
+        what: format!("no randomness for an identity: {error}"),
+    })?;
     Ok(*GUID.get_or_init(|| fresh))
 }
 

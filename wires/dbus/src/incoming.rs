@@ -22,7 +22,7 @@ use crate::limits;
 use crate::seen::fields_of;
 use crate::session::{DbusSession, Stage};
 use crate::values::VALUES;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::waiting::Pending;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
@@ -116,7 +116,7 @@ impl DbusSession {
         len: usize,
         input: &mut BytesMut,
         handles: &mut Vec<Handle>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         if matches!(self.stage, Stage::Overhearing) {
             self.events.push_back(Event::Overheard(input.split_to(len).freeze()));
             return Ok(());
@@ -131,7 +131,7 @@ impl DbusSession {
             return self.excess(header, index, reply, len, input, handles);
         }
         if header.body > 0 && known.fields.signature.is_empty() {
-            return Err(Wrong::NoSignature { bytes: header.body });
+            return Err(ProtocolError::NoSignature { bytes: header.body });
         }
         let announced = known.fields.handles as usize;
         let beside = match announced {
@@ -161,15 +161,15 @@ impl DbusSession {
 
     /// Takes the handles that a message announces out of `handles`, in the order in which they came.
     /// Without them, nothing is looked at.
-    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Vec<Handle>, Wrong> {
+    fn taken(&self, announced: usize, handles: &mut Vec<Handle>) -> Result<Vec<Handle>, ProtocolError> {
         if announced == 0 {
             return Ok(Vec::new());
         }
         if !self.handles {
-            return Err(Wrong::HandlesUnasked);
+            return Err(ProtocolError::HandlesUnasked);
         }
         if handles.len() < announced {
-            return Err(Wrong::Handles { announced, came: handles.len() });
+            return Err(ProtocolError::Handles { announced, came: handles.len() });
         }
         Ok(handles.drain(..announced).collect())
     }
@@ -195,17 +195,17 @@ impl DbusSession {
         // A bus passes on more than is taken here.
         let most = if self.bus.is_some() { limits::HANDLES_PASSED } else { limits::HANDLES };
         if handles.len() > most {
-            return Err(self.wrong(&Wrong::TooManyHandles { count: handles.len() }));
+            return Err(self.wrong(&ProtocolError::TooManyHandles { count: handles.len() }));
         }
         if have == 0 {
             self.due.stop();
             return match handles.len() {
                 0 => Ok(()),
-                came => Err(self.wrong(&Wrong::Handles { announced: 0, came })),
+                came => Err(self.wrong(&ProtocolError::Handles { announced: 0, came })),
             };
         }
         if !handles.is_empty() && !self.handles {
-            return Err(self.wrong(&Wrong::HandlesUnasked));
+            return Err(self.wrong(&ProtocolError::HandlesUnasked));
         }
         self.missing = whole - have;
         let mut time = self.limits.time_for(whole as u64);
@@ -232,13 +232,13 @@ impl DbusSession {
         let too_many_fields = header.fields as usize > limits::FIELDS;
         if too_many_fields && !on_bus {
             let (size, limit) = (header.fields.into(), limits::FIELDS as u64);
-            return Err(self.wrong(&Wrong::Fields { size, limit }));
+            return Err(self.wrong(&ProtocolError::Fields { size, limit }));
         }
         let sane = size <= limits::MESSAGE
             && header.body_at() as u64 <= limit
             && (on_bus || size <= limit.saturating_mul(limits::COURTESY));
         if !sane || !matches!(self.stage, Stage::Open | Stage::Overhearing) {
-            return Err(self.wrong(&Wrong::OverLimit { size, limit }));
+            return Err(self.wrong(&ProtocolError::OverLimit { size, limit }));
         }
         if matches!(self.stage, Stage::Open) {
             if input.len() < header.body_at() {
@@ -260,7 +260,12 @@ impl DbusSession {
 
     /// A message that is not even looked at; its handles may not be taken for those of the next one. On a bus
     /// only: its caller learns nothing.
-    fn pass_over(&self, header: &Header, input: &[u8], handles: &mut Vec<Handle>) -> Result<(), Wrong> {
+    fn pass_over(
+        &self,
+        header: &Header,
+        input: &[u8],
+        handles: &mut Vec<Handle>,
+    ) -> Result<(), ProtocolError> {
         let announced = Fields::announced(fields_of(header, input)?, header.little)? as usize;
         self.taken(announced, handles).map(drop)
     }
@@ -271,7 +276,7 @@ impl DbusSession {
         header: &Header,
         input: &[u8],
         handles: &mut Vec<Handle>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         let (size, limit) = (header.len(), limits::largest(&self.limits));
         let (index, reply) = self.seen.find(header, fields_of(header, input)?)?;
         let announced = self.seen.get(index).map_or(0, |known| known.fields.handles as usize);
@@ -293,7 +298,7 @@ impl DbusSession {
         len: usize,
         input: &mut BytesMut,
         handles: &mut Vec<Handle>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         let (announced, path) = self
             .seen
             .get(index)
@@ -301,8 +306,8 @@ impl DbusSession {
         let too_many = announced > limits::HANDLES;
         if self.bus.is_none() {
             return Err(match too_many {
-                true => Wrong::TooManyHandles { count: announced },
-                false => Wrong::FieldValue { field: frame::field::word(frame::field::PATH) },
+                true => ProtocolError::TooManyHandles { count: announced },
+                false => ProtocolError::FieldValue { field: frame::field::word(frame::field::PATH) },
             });
         }
         drop(self.taken(announced, handles)?);
@@ -324,7 +329,7 @@ impl DbusSession {
         reply: u32,
         to_caller: &Failure,
         of_reply: Failure,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         match header.kind {
             frame::METHOD_CALL if header.flags & frame::NO_REPLY_EXPECTED == 0 => {
                 let sender =
@@ -359,7 +364,7 @@ impl DbusSession {
         if left > 0 {
             // Those of the message came with its beginning.
             if !handles.is_empty() {
-                return Err(self.wrong(&Wrong::Handles { announced: 0, came: handles.len() }));
+                return Err(self.wrong(&ProtocolError::Handles { announced: 0, came: handles.len() }));
             }
             self.missing = usize::try_from(left).unwrap_or(usize::MAX).min(limits::CHUNK);
             return Ok(false);
@@ -370,7 +375,7 @@ impl DbusSession {
 
     /// The violation. The protocol has no word for it: the connection closes.
     #[cold]
-    pub(crate) fn wrong(&self, wrong: &Wrong) -> Violation {
+    pub(crate) fn wrong(&self, wrong: &ProtocolError) -> Violation {
         wrong.violation(self.received)
     }
 }

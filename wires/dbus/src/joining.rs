@@ -11,7 +11,7 @@ use crate::greeting::shown;
 use crate::heads::RouteHead;
 use crate::session::DbusSession;
 use crate::standard::driver;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::waiting::Pending;
 use everywire_model::shape::Text;
 use everywire_model::{
@@ -69,7 +69,7 @@ impl DbusSession {
     ///
     /// # Errors
     /// The answer says that this side cannot have what it needs.
-    pub(crate) fn joined(&mut self, pending: &Pending, body: &Body) -> Result<(), Wrong> {
+    pub(crate) fn joined(&mut self, pending: &Pending, body: &Body) -> Result<(), ProtocolError> {
         match pending {
             Pending::Hello => self.greeted(),
             Pending::RequestName => self.named(read::<(u32,)>(body, driver::REQUEST_NAME)?.0),
@@ -79,7 +79,7 @@ impl DbusSession {
                 let what = format!(
                     "the name {name} belongs to {holder}; ?queue in the address waits for it, ?replace takes it if that is let"
                 );
-                Err(Wrong::Unwelcome { what })
+                Err(ProtocolError::Unwelcome { what })
             }
             _ => {
                 self.become_ready();
@@ -89,7 +89,7 @@ impl DbusSession {
     }
 
     /// `Hello` was answered.
-    fn greeted(&mut self) -> Result<(), Wrong> {
+    fn greeted(&mut self) -> Result<(), ProtocolError> {
         let Some(bus) = &self.bus else { return Ok(()) };
         match bus.purpose {
             Purpose::Serving if !bus.name.is_empty() => {
@@ -104,7 +104,7 @@ impl DbusSession {
                     (Vec::<String>::new(), 0u32).marshal_list(&driver::BECOME_MONITOR.arguments, sink)
                 };
                 self.try_bus(&driver::MONITORING, driver::BECOME_MONITOR, &arguments, Some(Pending::Monitor))
-                    .map_err(|failure| Wrong::Unwelcome { what: failure.message().to_owned() })?;
+                    .map_err(|failure| ProtocolError::Unwelcome { what: failure.message().to_owned() })?;
             }
             _ => self.become_ready(),
         }
@@ -112,7 +112,7 @@ impl DbusSession {
     }
 
     /// `RequestName` was answered with this number.
-    fn named(&mut self, answer: u32) -> Result<(), Wrong> {
+    fn named(&mut self, answer: u32) -> Result<(), ProtocolError> {
         match answer {
             // In the queue, calls come once all before have left.
             PRIMARY_OWNER | ALREADY_OWNER | IN_QUEUE => self.become_ready(),
@@ -122,7 +122,7 @@ impl DbusSession {
                 self.ask_bus(driver::GET_NAME_OWNER, &arguments, Pending::Holder);
             }
             other => {
-                return Err(Wrong::Unwelcome {
+                return Err(ProtocolError::Unwelcome {
                     what: format!("the bus answers {other} to a request for a name"),
                 });
             }
@@ -131,7 +131,7 @@ impl DbusSession {
     }
 
     /// What it means that the bus answered a step of joining with an error.
-    pub(crate) fn unwelcome(&self, pending: &Pending, failure: &Failure) -> Wrong {
+    pub(crate) fn unwelcome(&self, pending: &Pending, failure: &Failure) -> ProtocolError {
         let what = match pending {
             Pending::Hello => "does not greet this side".to_owned(),
             Pending::RequestName => format!("does not give the name {}", self.name()),
@@ -139,7 +139,7 @@ impl DbusSession {
             _ => "does not let this side monitor".to_owned(),
         };
         let code = failure.code().unwrap_or_default();
-        Wrong::Unwelcome { what: format!("the bus {what}: {} [{code}]", failure.message()) }
+        ProtocolError::Unwelcome { what: format!("the bus {what}: {} [{code}]", failure.message()) }
     }
 
     /// The name that this side wants to own; empty if none.
@@ -160,8 +160,8 @@ impl DbusSession {
 }
 
 /// The results of a call of the bus.
-fn read<T: for<'a> UnmarshalList<'a>>(body: &Body, operation: &Operation) -> Result<T, Wrong> {
-    body.decode(&operation.results).map_err(|failure| Wrong::Unwelcome {
+fn read<T: for<'a> UnmarshalList<'a>>(body: &Body, operation: &Operation) -> Result<T, ProtocolError> {
+    body.decode(&operation.results).map_err(|failure| ProtocolError::Unwelcome {
         what: format!("the bus answers {} with something else: {failure}", operation.name),
     })
 }

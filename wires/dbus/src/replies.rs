@@ -17,7 +17,7 @@ use crate::passing;
 use crate::serving::Caller;
 use crate::session::DbusSession;
 use crate::signature::check_one;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
@@ -111,7 +111,7 @@ impl DbusSession {
     /// # Errors
     /// The bus answers a step of joining with something else than it has to.
     #[inline]
-    pub(crate) fn returned(&mut self, message: Arrived) -> Result<(), Wrong> {
+    pub(crate) fn returned(&mut self, message: Arrived) -> Result<(), ProtocolError> {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
@@ -142,7 +142,7 @@ impl DbusSession {
     ///
     /// # Errors
     /// The bus refuses a step of joining.
-    pub(crate) fn refused(&mut self, message: Arrived) -> Result<(), Wrong> {
+    pub(crate) fn refused(&mut self, message: Arrived) -> Result<(), ProtocolError> {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
@@ -176,7 +176,7 @@ impl DbusSession {
 
     /// The bus did not do what it was asked for: a subscription fails, or the connection ends, if it cannot
     /// be used without that.
-    pub(crate) fn not_settled(&mut self, pending: Pending, failure: Failure) -> Result<(), Wrong> {
+    pub(crate) fn not_settled(&mut self, pending: Pending, failure: Failure) -> Result<(), ProtocolError> {
         match pending {
             Pending::Match(rule, number) => self.matched(&rule, number, &Err(failure)),
             Pending::Owner(name, number) => self.owner_told(&name, number, &Err(failure)),

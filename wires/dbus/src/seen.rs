@@ -9,7 +9,7 @@
 //! than some 40 KiB. What is kept is a copy, and does not keep a message alive.
 
 use crate::frame::{Fields, HEADER, Header};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::waiting::Pending;
 use crate::{limits, names};
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl Seen {
     ///
     /// # Errors
     /// The fields are not valid.
-    pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), Wrong> {
+    pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), ProtocolError> {
         for (index, known) in self.known.iter().enumerate() {
             if let Some(reply) = known.recognises(header, raw) {
                 self.last = index;
@@ -103,7 +103,7 @@ impl Known {
     }
 
     /// Reads fields that were not seen before.
-    fn read(header: &Header, raw: &[u8]) -> Result<Self, Wrong> {
+    fn read(header: &Header, raw: &[u8]) -> Result<Self, ProtocolError> {
         let raw = Bytes::copy_from_slice(raw);
         let fields = Fields::read(&raw, header)?;
         let key = if fields.path.is_empty() { Bytes::new() } else { names::key_of_path(&fields.path) };
@@ -136,13 +136,15 @@ impl Known {
 
 /// The bytes of the fields in a message, without the padding behind them, which must be zero.
 #[inline]
-pub(crate) fn fields_of<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u8], Wrong> {
+pub(crate) fn fields_of<'m>(header: &Header, message: &'m [u8]) -> Result<&'m [u8], ProtocolError> {
     let end = HEADER + header.fields as usize;
     let padding = message.get(end..header.body_at()).unwrap_or_default();
     if padding.iter().any(|&octet| octet != 0) {
-        return Err(Wrong::Padding { at: end });
+        return Err(ProtocolError::Padding { at: end });
     }
-    message.get(HEADER..end).ok_or(Wrong::Header { what: "the header fields are cut off", at: HEADER })
+    message
+        .get(HEADER..end)
+        .ok_or(ProtocolError::Header { what: "the header fields are cut off", at: HEADER })
 }
 
 #[cfg(test)]

@@ -348,7 +348,7 @@ impl DbusSession {
         }
         let late = [self.ready_by, self.due].into_iter().find_map(|clock| clock.late(now));
         match late {
-            Some(seconds) => Err(self.wrong(&crate::violations::Wrong::TooSlow { seconds })),
+            Some(seconds) => Err(self.wrong(&crate::violations::ProtocolError::TooSlow { seconds })),
             None => Ok(()),
         }
     }

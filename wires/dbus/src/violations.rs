@@ -10,7 +10,7 @@ violations! {
     "dbus"
     /// How a peer broke the protocol.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Wrong {
+    pub enum ProtocolError {
         /// A message begins with no byte-order mark.
         NotDbus { found: u8 } => "a message begins with `{}` instead of `l` or `B`", found.escape_ascii();
         /// A version this side does not speak.

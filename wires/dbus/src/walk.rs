@@ -10,13 +10,13 @@
 //! * Each array, struct and variant is a level, and so is a value in it; there are at most `limits::DEPTH` (`depth`: how many may still follow).
 //! * Each round over the codes of an element takes at least one byte, or is the last: a walk takes no longer than its bytes.
 
-use crate::basics::{Bad, Get, PADDING};
+use crate::basics::{DecodeError, Get, PADDING};
 use crate::signature::{alignment, check, check_one};
 use crate::{limits, names};
 use everywire_idl::signature as spelling;
 
 /// Looks at values of these types, one behind the other. The signature was checked; `handles` is how many came with the message.
-pub(crate) fn look(get: &mut Get<'_>, types: &[u8], handles: usize) -> Result<(), Bad> {
+pub(crate) fn look(get: &mut Get<'_>, types: &[u8], handles: usize) -> Result<(), DecodeError> {
     Walk::<true> { handles, ..Walk::at(get) }.run(get, types, ONCE).map(drop)
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn look(get: &mut Get<'_>, types: &[u8], handles: usize) -> Result<()
 ///
 /// # Errors
 /// A value is cut off, nests too deeply, or has a variant with an invalid signature.
-pub(crate) fn skip(get: &mut Get<'_>, types: &[u8]) -> Result<(), Bad> {
+pub(crate) fn skip(get: &mut Get<'_>, types: &[u8]) -> Result<(), DecodeError> {
     Walk::<false>::at(get).run(get, types, ONCE).map(drop)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn skip(get: &mut Get<'_>, types: &[u8]) -> Result<(), Bad> {
 ///
 /// # Errors
 /// As [`skip`], and the array ends inside an element.
-pub(crate) fn count(get: &mut Get<'_>, element: &[u8], len: usize) -> Result<usize, Bad> {
+pub(crate) fn count(get: &mut Get<'_>, element: &[u8], len: usize) -> Result<usize, DecodeError> {
     let until = get.left().saturating_sub(len);
     let count = if len == 0 { 0 } else { Walk::<false>::at(get).run(get, element, until)? };
     if get.left() == until { Ok(count) } else { Err(get.bad(CUT)) }
@@ -68,8 +68,8 @@ struct Walk<'a, const LOOKS: bool> {
 /// What is wrong where so many bytes are left, which `run` turns into an offset.
 #[cold]
 #[inline(never)]
-fn bad(left: usize, what: &'static str) -> Bad {
-    Bad { what, at: left }
+fn bad(left: usize, what: &'static str) -> DecodeError {
+    DecodeError { what, at: left }
 }
 
 impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
@@ -80,19 +80,19 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     }
 
     /// Walks over values, and has `get` stand behind them.
-    fn run(self, get: &mut Get<'_>, types: &[u8], until: usize) -> Result<usize, Bad> {
+    fn run(self, get: &mut Get<'_>, types: &[u8], until: usize) -> Result<usize, DecodeError> {
         let whole = get.bytes.len();
         match self.values(types, until, limits::DEPTH) {
             Ok((rest, count)) => {
                 get.pos = whole - rest.len();
                 Ok(count)
             }
-            Err(bad) => Err(Bad { at: whole - bad.at, ..bad }),
+            Err(bad) => Err(DecodeError { at: whole - bad.at, ..bad }),
         }
     }
 
     /// Walks over values of these types, again and again as long as more than `until` bytes are left. What is left, and how often.
-    fn values(self, types: &[u8], until: usize, mut depth: u32) -> Result<(&'a [u8], usize), Bad> {
+    fn values(self, types: &[u8], until: usize, mut depth: u32) -> Result<(&'a [u8], usize), DecodeError> {
         let (mut at, mut count) = (self, 0);
         loop {
             let (mut codes, before) = (types.iter(), at.rest.len());
@@ -157,7 +157,7 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     }
 
     /// An array, whose element begins these types: what is left behind it, and the types that follow.
-    fn array<'s>(mut self, types: &'s [u8], depth: u32) -> Result<(&'a [u8], &'s [u8]), Bad> {
+    fn array<'s>(mut self, types: &'s [u8], depth: u32) -> Result<(&'a [u8], &'s [u8]), DecodeError> {
         let behind = spelling::element(types).map_err(|what| bad(self.rest.len(), what))?;
         let element = types.get(..types.len() - behind.len()).unwrap_or_default();
         let len = self.u32()? as usize;
@@ -186,7 +186,7 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     }
 
     /// A variant: what is left behind it.
-    fn variant(mut self, depth: u32) -> Result<&'a [u8], Bad> {
+    fn variant(mut self, depth: u32) -> Result<&'a [u8], DecodeError> {
         let types = self.signature()?;
         check_one(types).map_err(|what| bad(self.rest.len(), what))?;
         match depth {
@@ -197,7 +197,7 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
 
     /// Steps over padding. Mostly a word can be read here, whose first bytes it is.
     #[inline(always)]
-    fn align(&mut self, to: usize) -> Result<(), Bad> {
+    fn align(&mut self, to: usize) -> Result<(), DecodeError> {
         // What is left grows by as much as the offset shrinks.
         let pad = self.rest.len().wrapping_sub(self.end) & (to - 1);
         self.rest = match self.rest.first_chunk() {
@@ -210,7 +210,7 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     }
 
     #[inline(always)]
-    fn number<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.align(N)?;
         let Some((number, rest)) = self.rest.split_first_chunk() else {
             return Err(bad(self.rest.len(), "the message ends inside a number"));
@@ -220,13 +220,13 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
     }
 
     #[inline(always)]
-    fn u32(&mut self) -> Result<u32, Bad> {
+    fn u32(&mut self) -> Result<u32, DecodeError> {
         let number = self.number()?;
         Ok(if self.little { u32::from_le_bytes(number) } else { u32::from_be_bytes(number) })
     }
 
     #[inline(always)]
-    fn take(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(bad(self.rest.len(), "a length exceeds the rest of the message"));
         };
@@ -236,20 +236,20 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
 
     /// A string, without its NUL.
     #[inline(always)]
-    fn string(&mut self) -> Result<&'a [u8], Bad> {
+    fn string(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.u32()? as usize;
         self.terminated(len)
     }
 
     /// A signature, without its NUL.
     #[inline(always)]
-    fn signature(&mut self) -> Result<&'a [u8], Bad> {
+    fn signature(&mut self) -> Result<&'a [u8], DecodeError> {
         let [len] = self.number()?;
         self.terminated(len.into())
     }
 
     #[inline(always)]
-    fn terminated(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+    fn terminated(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         match self.take(len.saturating_add(1))?.split_last() {
             Some((0, text)) => Ok(text),
             _ => Err(bad(self.rest.len(), "a string does not end with NUL")),
@@ -260,7 +260,7 @@ impl<'a, const LOOKS: bool> Walk<'a, LOOKS> {
 /// What follows padding near the end of the bytes, or padding that is wrong.
 #[cold]
 #[inline(never)]
-fn last_padding(rest: &[u8], pad: usize) -> Result<&[u8], Bad> {
+fn last_padding(rest: &[u8], pad: usize) -> Result<&[u8], DecodeError> {
     match rest.split_at_checked(pad) {
         Some((padding, behind)) if padding.iter().all(|octet| *octet == 0) => Ok(behind),
         Some(_) => Err(bad(rest.len(), PADDING)),
@@ -315,7 +315,12 @@ mod tests {
 
     /// What the specification says of one value, by the plain reader and value by value; what follows its type. `depth` is how many levels may
     /// still follow.
-    fn plainly<'s>(get: &mut Get<'_>, types: &'s [u8], depth: u32, handles: usize) -> Result<&'s [u8], Bad> {
+    fn plainly<'s>(
+        get: &mut Get<'_>,
+        types: &'s [u8],
+        depth: u32,
+        handles: usize,
+    ) -> Result<&'s [u8], DecodeError> {
         let (code, rest) = types.split_first().ok_or_else(|| get.bad("a type"))?;
         let depth = depth.checked_sub(1).ok_or_else(|| get.bad("a level less"))?;
         let is_good = match code {

@@ -14,7 +14,7 @@
 //! so `contents_end` cannot underflow. Contents of padding are not looked at, for Windows, impacket and Samba
 //! leave random octets there. Everything written is little-endian.
 
-use crate::pdu::Breach;
+use crate::pdu::ProtocolError;
 use everywire_model::wire::Sniff;
 
 /// Bytes in a PDU header.
@@ -132,21 +132,21 @@ impl Header {
     /// # Errors
     /// Another protocol, a version or a kind that this crate does not know, or a length less than a header's.
     #[inline]
-    pub fn read(raw: &[u8; HEADER]) -> Result<Self, Breach> {
+    pub fn read(raw: &[u8; HEADER]) -> Result<Self, ProtocolError> {
         let [major, minor, ptype, flags, drep, characters, _, _, l0, l1, a0, a1, c0, c1, c2, c3] = *raw;
         if major != 5 || minor > 1 {
-            return Err(Breach::Version { major, minor });
+            return Err(ProtocolError::Version { major, minor });
         }
-        let Some(kind) = PduKind::from_octet(ptype) else { return Err(Breach::PduType { ptype }) };
+        let Some(kind) = PduKind::from_octet(ptype) else { return Err(ProtocolError::PduType { ptype }) };
         // Any other label is refused: EBCDIC, and VAX, Cray or IBM numbers, are spoken by no peer of today.
         // Byte order in the high half, ASCII or EBCDIC in the low; then the format of floating point numbers.
         let little = match drep {
             0x10 => true,
             0x00 => false,
-            octet => return Err(Breach::DataRepresentation { octet }),
+            octet => return Err(ProtocolError::DataRepresentation { octet }),
         };
         if characters != 0 {
-            return Err(Breach::DataRepresentation { octet: characters });
+            return Err(ProtocolError::DataRepresentation { octet: characters });
         }
         let short = |raw| if little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) };
         let call = [c0, c1, c2, c3];
@@ -154,7 +154,7 @@ impl Header {
         let header =
             Self { minor, kind, flags, little, length: short([l0, l1]), auth_length: short([a0, a1]), call };
         if usize::from(header.length) < HEADER {
-            return Err(Breach::FragmentLength { length: header.length, limit: u16::MAX });
+            return Err(ProtocolError::FragmentLength { length: header.length, limit: u16::MAX });
         }
         Ok(header)
     }
@@ -171,11 +171,11 @@ impl Header {
     /// # Errors
     /// The trailer, its value or its padding do not fit.
     #[inline]
-    pub fn trailer(&self, message: &[u8]) -> Result<Option<Trailer>, Breach> {
+    pub fn trailer(&self, message: &[u8]) -> Result<Option<Trailer>, ProtocolError> {
         if self.auth_length == 0 {
             return Ok(None);
         }
-        let wrong = || Breach::AuthLength { length: self.auth_length };
+        let wrong = || ProtocolError::AuthLength { length: self.auth_length };
         let at = message
             .len()
             .min(usize::from(self.length))

@@ -2,7 +2,7 @@
 //!
 //! Each bound is checked before anything is stored: by the decoder of the value, or by the table that would
 //! grow. Bounds of values (depths, dimensions) fail the message with a named `Violation`. Bounds of a
-//! connection refuse the context that is asked for, or end the connection with a `Breach`. Bounds of a node
+//! connection refuse the context that is asked for, or end the connection with a `ProtocolError`. Bounds of a node
 //! (objects, ping sets, groups) refuse the one request that would exceed them, and the peer may go on. The
 //! numbers are choices of this implementation, far above what known peers were seen to need, unless a comment
 //! says where they come from.

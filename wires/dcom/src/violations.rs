@@ -1,10 +1,10 @@
 //! The ways in which a peer's NDR can be wrong: one variant each, so that tests, metrics and `everywire
 //! explain` count by name.
 //!
-//! The RPC layer below has its own list, `Breach`. A `Violation` is found inside of a stub, after the PDU was
-//! taken: it fails one call and leaves the connection open. A `Breach` ends the connection.
+//! The RPC layer below has its own list, `ProtocolError`. A `Violation` is found inside of a stub, after the PDU was
+//! taken: it fails one call and leaves the connection open. A `ProtocolError` ends the connection.
 
-pub use crate::pdu::Breach;
+pub use crate::pdu::ProtocolError;
 
 use everywire_model::{Failure, Initiator, Kind, violations};
 use std::fmt;

@@ -9,7 +9,7 @@
 //! Cookies are never shown.
 
 use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, minor};
-use crate::strings::{Bad, Walk};
+use crate::strings::{DecodeError, Walk};
 use crate::values::DataStream;
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
@@ -209,11 +209,11 @@ fn fields(
     walk: &mut Walk<'_>,
     parts: &mut Vec<Part>,
     notes: &mut Vec<String>,
-) -> Result<Option<(usize, usize)>, Bad> {
+) -> Result<Option<(usize, usize)>, DecodeError> {
     let mut note = |from: usize, len: usize, name: &'static str, value: String| {
         parts.push(Part { offset: FRAME_HEADER + from, len, name, value });
     };
-    let mut name = |walk: &mut Walk<'_>, name: &'static str| -> Result<String, Bad> {
+    let mut name = |walk: &mut Walk<'_>, name: &'static str| -> Result<String, DecodeError> {
         let from = walk.pos;
         let value = text(walk)?;
         note(from, walk.pos - from, name, format!("`{value}`"));
@@ -254,7 +254,7 @@ fn fields(
 }
 
 /// A name, printable.
-fn text(walk: &mut Walk<'_>) -> Result<String, Bad> {
+fn text(walk: &mut Walk<'_>) -> Result<String, DecodeError> {
     let range = walk.name()?;
     Ok(walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string())
 }

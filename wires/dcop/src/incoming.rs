@@ -11,7 +11,7 @@
 use crate::ice::{self, Frame, Late, Message, minor};
 use crate::limits;
 use crate::session::{DcopSession, Phase};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::BytesMut;
 use everywire_model::{Event, Failure, Initiator, Kind, Violation};
 use std::time::Instant;
@@ -53,7 +53,7 @@ impl DcopSession {
                     self.wait(now, input.len(), missing);
                     return Ok(());
                 }
-                Err(ice::Wrong::OverLimit { size, .. })
+                Err(ice::ProtocolError::OverLimit { size, .. })
                     if size <= limits::LONGEST
                         && input.first() != Some(&0)
                         && matches!(self.phase, Phase::Open) =>
@@ -89,7 +89,7 @@ impl DcopSession {
     }
 
     /// Takes one message. Before this side has a name, only the answer to its registration counts.
-    fn message(&mut self, message: Message) -> Result<(), Wrong> {
+    fn message(&mut self, message: Message) -> Result<(), ProtocolError> {
         let Message { minor: kind, key, payload } = message;
         if matches!(self.phase, Phase::Registration) {
             return self.registered(kind, &payload);
@@ -125,7 +125,7 @@ impl DcopSession {
     pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Violation> {
         match self.due.late(now) {
             Some(_) if let Phase::Refused(wrong) = &self.phase => Err(wrong.violation(0)),
-            Some(seconds) => Err(Wrong::TooSlow { seconds }.violation(self.received)),
+            Some(seconds) => Err(ProtocolError::TooSlow { seconds }.violation(self.received)),
             None => Ok(()),
         }
     }

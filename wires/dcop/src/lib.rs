@@ -63,7 +63,7 @@ use everywire_model::{
 };
 use session::DcopSession;
 use std::sync::Arc;
-use violations::Wrong;
+use violations::ProtocolError;
 
 /// The wire, as it is registered.
 pub static DCOP: Dcop = Dcop;
@@ -141,13 +141,13 @@ impl Wire for Dcop {
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {
         if config.purpose == Purpose::Monitoring {
-            return Box::new(DcopSession::refusing(Wrong::NoMonitoring));
+            return Box::new(DcopSession::refusing(ProtocolError::NoMonitoring));
         }
         Box::new(DcopSession::new(config, cookies::find(config.profile.endpoints.first())))
     }
 
     fn accept(&self, _: &Config) -> Box<dyn Session> {
-        Box::new(DcopSession::refusing(Wrong::NoPeers))
+        Box::new(DcopSession::refusing(ProtocolError::NoPeers))
     }
 
     fn codec(&self) -> &'static dyn Codec {

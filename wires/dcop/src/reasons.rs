@@ -12,7 +12,7 @@ use crate::ice::minor;
 use crate::limits::DISCOVERED;
 use crate::replies::{refusal, text};
 use crate::session::{Asks, DcopSession, Pending};
-use crate::strings::{Bad, Walk};
+use crate::strings::{DecodeError, Walk};
 use crate::ways::Way;
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
@@ -92,11 +92,11 @@ fn explained(way: &Way, list: &[String]) -> Failure {
 ///
 /// # Errors
 /// The data end early, or tell of more functions than anybody has.
-fn list(data: &[u8]) -> Result<Vec<String>, Bad> {
+fn list(data: &[u8]) -> Result<Vec<String>, DecodeError> {
     let mut walk = Walk::new(data);
     let count = walk.u32()? as usize;
     if count > DISCOVERED {
-        return Err(Bad { what: "too many functions", at: 0 });
+        return Err(DecodeError { what: "too many functions", at: 0 });
     }
     // Each takes at least its length: a count that lies allocates nothing.
     let mut list = Vec::with_capacity(count.min(walk.left() / 4));

@@ -10,7 +10,7 @@ use crate::ice::{self, Framing, Progress, minor};
 use crate::limits;
 use crate::session::{DcopSession, Phase};
 use crate::strings::{Walk, put_name};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::ways::Way;
 use bytes::{Bytes, BytesMut};
 use everywire_idl::kidl::types;
@@ -40,7 +40,7 @@ impl DcopSession {
         self.due.allow(now, limits::ADMISSION);
         let before = input.len();
         let progress = initiator.receive(input, self.out.flat()).map_err(|mut violation| {
-            if violation.name == ice::Wrong::REFUSED && !self.without_cookie.is_empty() {
+            if violation.name == ice::ProtocolError::REFUSED && !self.without_cookie.is_empty() {
                 violation.message = format!("{}; {}", violation.message, self.without_cookie);
             }
             violation
@@ -74,7 +74,7 @@ impl DcopSession {
     ///
     /// # Errors
     /// It gives no name, or another one than was wanted.
-    pub(crate) fn registered(&mut self, kind: u8, payload: &Bytes) -> Result<(), Wrong> {
+    pub(crate) fn registered(&mut self, kind: u8, payload: &Bytes) -> Result<(), ProtocolError> {
         match kind {
             minor::REPLY => {}
             minor::REPLY_FAILED if !self.trinity => {
@@ -82,10 +82,10 @@ impl DcopSession {
                 self.register();
                 return Ok(());
             }
-            minor::REPLY_FAILED => return Err(Wrong::NotRegistered),
+            minor::REPLY_FAILED => return Err(ProtocolError::NotRegistered),
             // News for everybody.
             minor::SEND => return Ok(()),
-            other => return Err(Wrong::TooEarly { kind: minor::word(other) }),
+            other => return Err(ProtocolError::TooEarly { kind: minor::word(other) }),
         }
         let mut walk = Walk::new(payload);
         for _ in 0..3 {
@@ -94,11 +94,11 @@ impl DcopSession {
         let data = payload.slice(walk.data()?);
         let granted = data.slice(Walk::new(&data).name()?);
         if granted.is_empty() {
-            return Err(Wrong::NotRegistered);
+            return Err(ProtocolError::NotRegistered);
         }
         if !self.suffix && granted != self.wanted {
             let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-            return Err(Wrong::NameTaken { wanted: text(&self.wanted), granted: text(&granted) });
+            return Err(ProtocolError::NameTaken { wanted: text(&self.wanted), granted: text(&granted) });
         }
         self.name = Bytes::copy_from_slice(&granted);
         self.ways.trinity = self.trinity;

@@ -11,7 +11,7 @@
 use crate::address::SERVER;
 use crate::reasons;
 use crate::session::{Asks, DcopSession, Pending};
-use crate::strings::{Bad, Walk};
+use crate::strings::{DecodeError, Walk};
 use crate::ways::Way;
 use bytes::Bytes;
 use everywire_model::{Completed, Context, Failure, Initiator, Kind, Outcome};
@@ -63,7 +63,7 @@ impl DcopSession {
 
     /// An answer that does not decode: the call fails.
     #[cold]
-    fn garbled(&mut self, key: u32, bad: Bad) {
+    fn garbled(&mut self, key: u32, bad: DecodeError) {
         self.fail_call(key, |app| {
             let at = format_args!("the answer of application `{app}`: {}", bad.what);
             Failure::malformed(at, bad.at).with_completed(Completed::Maybe)
@@ -124,7 +124,7 @@ fn says_yes(data: Option<&[u8]>) -> bool {
 }
 
 #[inline]
-fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>), Bad> {
+fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>), DecodeError> {
     let mut walk = Walk::new(payload);
     walk.name()?;
     walk.name()?;

@@ -23,7 +23,7 @@ use crate::served::{Chain, Serving};
 use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
 use crate::values::DataStream;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
@@ -127,7 +127,7 @@ pub(crate) enum Phase {
     /// Calls pass both ways.
     Open,
     /// For what this wire does not have: it is over as soon as anything happens, and sends nothing. Everybody is told why.
-    Refused(Wrong),
+    Refused(ProtocolError),
     /// Either side said goodbye.
     Closed,
     /// The peer broke the protocol, or the connection ended.
@@ -226,7 +226,7 @@ impl DcopSession {
     }
 
     /// A session that only says why there can be none. Its first deadline has passed already.
-    pub(crate) fn refusing(wrong: Wrong) -> Self {
+    pub(crate) fn refusing(wrong: ProtocolError) -> Self {
         let mut session = Self { phase: Phase::Refused(wrong), ..Self::default() };
         session.due.allow(Instant::now(), Duration::ZERO);
         session

@@ -15,7 +15,7 @@ pub(crate) struct Walk<'a> {
 
 /// What is wrong with it, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct DecodeError {
     pub(crate) what: &'static str,
     pub(crate) at: usize,
 }
@@ -27,8 +27,8 @@ impl<'a> Walk<'a> {
 
     /// An error at the present place.
     #[cold]
-    fn bad(&self, what: &'static str) -> Bad {
-        Bad { what, at: self.pos }
+    fn bad(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.pos }
     }
 
     /// Octets that are left.
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
 
     /// A number, big-endian as all of Qt's.
     #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, Bad> {
+    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
         let Some(raw) = self.bytes.get(self.pos..).and_then(|rest| rest.first_chunk()) else {
             return Err(self.bad("a number is cut off"));
         };
@@ -52,7 +52,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// It is longer than names may be, or than the message; it has no NUL at its end, or one inside.
     #[inline]
-    pub(crate) fn name(&mut self) -> Result<std::ops::Range<usize>, Bad> {
+    pub(crate) fn name(&mut self) -> Result<std::ops::Range<usize>, DecodeError> {
         let len = self.u32()? as usize;
         if len > NAME {
             return Err(self.bad("a name is too long"));
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
 
     /// The data at the end: its range. What follows it is nobody's.
     #[inline]
-    pub(crate) fn data(&mut self) -> Result<std::ops::Range<usize>, Bad> {
+    pub(crate) fn data(&mut self) -> Result<std::ops::Range<usize>, DecodeError> {
         let len = self.u32()? as usize;
         // A null array is counted as 2^32 - 1 by nobody; longer than the rest is wrong in any case.
         if len > self.left() {

@@ -1,14 +1,14 @@
 //! Each way the server, or a peer behind it, can be wrong above the level of frames is one named variant; those of
-//! frames and of the handshake are [`crate::ice::Wrong`].
+//! frames and of the handshake are [`crate::ice::ProtocolError`].
 
-use crate::strings::Bad;
+use crate::strings::DecodeError;
 use everywire_model::violations;
 
 violations! {
     "dcop"
     /// How a peer broke the protocol. All of them end the connection.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Wrong {
+    pub enum ProtocolError {
         /// The strings at the front of a message do not decode.
         Payload { what: &'static str, at: usize } => "{what}, at byte {at} of the message's payload";
         /// The server gave another name than was asked for.
@@ -29,8 +29,8 @@ violations! {
     }
 }
 
-impl From<Bad> for Wrong {
-    fn from(bad: Bad) -> Self {
+impl From<DecodeError> for ProtocolError {
+    fn from(bad: DecodeError) -> Self {
         Self::Payload { what: bad.what, at: bad.at }
     }
 }

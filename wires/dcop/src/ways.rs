@@ -10,7 +10,7 @@
 //! no check, since it was read and checked when it came first. Names have no NUL.
 
 use crate::limits::{NAME, REMEMBERED};
-use crate::strings::{Bad, Walk, put_name, put_nullable};
+use crate::strings::{DecodeError, Walk, put_name, put_nullable};
 use crate::{address, slots, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
@@ -273,7 +273,7 @@ pub(crate) struct CameBook(Recent<Came>);
 impl CameBook {
     /// Reads the front of a payload, and says how long it is.
     #[inline]
-    pub(crate) fn read(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
+    pub(crate) fn read(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), DecodeError> {
         // The strings are counted: what begins with a known front has that front.
         if let Some(came) = self.0.find(|came| payload.starts_with(&came.front)) {
             let len = came.front.len();
@@ -284,7 +284,7 @@ impl CameBook {
 
     /// A front that is not known yet.
     #[cold]
-    fn parse(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), Bad> {
+    fn parse(&mut self, own: &[u8], payload: &Bytes) -> Result<(Arc<Came>, usize), DecodeError> {
         let mut walk = Walk::new(payload);
         let sender = walk.name()?;
         walk.name()?;

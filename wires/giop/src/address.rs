@@ -132,8 +132,9 @@ fn parse_hex(hex: &str) -> Result<Reference, Failure> {
         let digits = hex.bytes().take_while(|digit| digit.is_ascii_hexdigit()).count();
         wrong(format!("an IOR has something else than hexadecimal digits after {} bytes", digits / 2))
     })?;
-    let broken =
-        |bad: crate::cdr::Bad| wrong(format!("the IOR does not decode: {} (at byte {})", bad.what, bad.at));
+    let broken = |bad: crate::cdr::DecodeError| {
+        wrong(format!("the IOR does not decode: {} (at byte {})", bad.what, bad.at))
+    };
     let reference = Get::encapsulation(&raw).and_then(|mut get| ior::get(&mut get)).map_err(broken)?;
     reference.ok_or_else(|| wrong("the IOR is nil: it names no object"))
 }

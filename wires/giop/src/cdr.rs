@@ -12,30 +12,30 @@
 //! * Padding is written as zeros and not looked at when read, as the specification says.
 
 use crate::limits::REFERENCE_PARTS;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use everywire_model::Failure;
 
 /// The byte order that this machine writes.
 pub(crate) const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
 
 /// Bytes that do not hold what they should. It becomes a `Failure` for one call where a body is read, and a
-/// `Wrong`, which ends the connection, where a message's own header is read.
+/// `ProtocolError`, which ends the connection, where a message's own header is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bad {
+pub(crate) struct DecodeError {
     /// What is wrong.
     pub(crate) what: &'static str,
     /// Offset in what was being read.
     pub(crate) at: usize,
 }
 
-impl From<Bad> for Failure {
-    fn from(bad: Bad) -> Self {
+impl From<DecodeError> for Failure {
+    fn from(bad: DecodeError) -> Self {
         Self::malformed(bad.what, bad.at)
     }
 }
 
-impl From<Bad> for Wrong {
-    fn from(bad: Bad) -> Self {
+impl From<DecodeError> for ProtocolError {
+    fn from(bad: DecodeError) -> Self {
         Self::Header { what: bad.what, at: bad.at }
     }
 }
@@ -190,7 +190,7 @@ pub(crate) struct Get<'a> {
 macro_rules! get_numbers {
     ($($name:ident)*) => {$(
         #[inline]
-        pub(crate) fn $name(&mut self) -> Result<$name, Bad> {
+        pub(crate) fn $name(&mut self) -> Result<$name, DecodeError> {
             let raw = self.array()?;
             Ok(if self.little { $name::from_le_bytes(raw) } else { $name::from_be_bytes(raw) })
         }
@@ -199,11 +199,11 @@ macro_rules! get_numbers {
 
 impl<'a> Get<'a> {
     /// The content of an encapsulation (its count already taken off).
-    pub(crate) fn encapsulation(bytes: &'a [u8]) -> Result<Self, Bad> {
+    pub(crate) fn encapsulation(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         match bytes.first() {
             Some(0) => Ok(Self { bytes, pos: 1, base: 0, little: false }),
             Some(1) => Ok(Self { bytes, pos: 1, base: 0, little: true }),
-            _ => Err(Bad { what: "an encapsulation does not begin with its byte order", at: 0 }),
+            _ => Err(DecodeError { what: "an encapsulation does not begin with its byte order", at: 0 }),
         }
     }
 
@@ -215,8 +215,8 @@ impl<'a> Get<'a> {
 
     /// An error at the present place.
     #[cold]
-    pub(crate) fn bad(&self, what: &'static str) -> Bad {
-        Bad { what, at: self.pos }
+    pub(crate) fn bad(&self, what: &'static str) -> DecodeError {
+        DecodeError { what, at: self.pos }
     }
 
     /// Moves to a multiple of `to` (a power of 2) without a check; the next read notices an end.
@@ -227,7 +227,7 @@ impl<'a> Get<'a> {
 
     /// The octets of a primitive, behind its padding. The position moves only if all of them are there.
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Bad> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let start = self.pos + (self.base.wrapping_add(self.pos).wrapping_neg() & (N - 1));
         match self.bytes.get(start..).and_then(<[u8]>::first_chunk) {
             Some(chunk) => {
@@ -239,24 +239,24 @@ impl<'a> Get<'a> {
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, Bad> {
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[octet]| octet)
     }
 
     get_numbers!(u16 u32 u64);
 
     /// Other values than 0 and 1 are refused, not taken as true, so that what is passed on is what was read.
-    pub(crate) fn boolean(&mut self) -> Result<bool, Bad> {
+    pub(crate) fn boolean(&mut self) -> Result<bool, DecodeError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Bad { what: "a boolean is neither 0 nor 1", at: self.pos - 1 }),
+            _ => Err(DecodeError { what: "a boolean is neither 0 nor 1", at: self.pos - 1 }),
         }
     }
 
     /// A run of octets without a count.
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Bad> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
             Some(taken) => {
                 self.pos += len;
@@ -268,13 +268,13 @@ impl<'a> Get<'a> {
 
     /// A count, as an index.
     #[inline]
-    pub(crate) fn count(&mut self) -> Result<usize, Bad> {
+    pub(crate) fn count(&mut self) -> Result<usize, DecodeError> {
         // 32 bits fit `usize` on every platform this runs on; elsewhere `take` refuses what does not.
         self.u32().map(|count| usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// A count of profiles or components of a reference, each a tag and a count at least.
-    pub(crate) fn parts(&mut self) -> Result<usize, Bad> {
+    pub(crate) fn parts(&mut self) -> Result<usize, DecodeError> {
         let count = self.count()?;
         if count > REFERENCE_PARTS || count > self.left() / 8 {
             return Err(self.bad("a reference has too many profiles or components"));
@@ -284,24 +284,24 @@ impl<'a> Get<'a> {
 
     /// A counted run of octets.
     #[inline(always)]
-    pub(crate) fn octets(&mut self) -> Result<&'a [u8], Bad> {
+    pub(crate) fn octets(&mut self) -> Result<&'a [u8], DecodeError> {
         let len = self.count()?;
         self.take(len)
     }
 
     /// A narrow string, without its NUL.
     #[inline(always)]
-    pub(crate) fn string(&mut self) -> Result<&'a [u8], Bad> {
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], DecodeError> {
         let at = self.pos;
         match self.octets()?.split_last() {
             Some((0, text)) => Ok(text),
-            Some(_) => Err(Bad { what: "a string does not end with NUL", at }),
-            None => Err(Bad { what: "a string of length 0 lacks its NUL", at }),
+            Some(_) => Err(DecodeError { what: "a string does not end with NUL", at }),
+            None => Err(DecodeError { what: "a string of length 0 lacks its NUL", at }),
         }
     }
 
     /// A narrow string as text; bytes that are no UTF-8 are shown as the replacement character.
-    pub(crate) fn text(&mut self) -> Result<String, Bad> {
+    pub(crate) fn text(&mut self) -> Result<String, DecodeError> {
         self.string().map(|raw| String::from_utf8_lossy(raw).into_owned())
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::frame::{self, Header, MessageKind};
 use crate::session::{GiopSession, Role, State};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind};
 
 impl GiopSession {
@@ -39,7 +39,7 @@ impl GiopSession {
 
     /// Goodbye of the peer: what it did not answer it did not execute either. Answers to calls that this side
     /// still serves are dropped: the peer reads no more.
-    pub(crate) fn goodbye_in(&mut self, header: &Header) -> Result<(), Wrong> {
+    pub(crate) fn goodbye_in(&mut self, header: &Header) -> Result<(), ProtocolError> {
         no_body(header)?;
         self.state = State::Closed;
         let what = "the peer closed the connection before it executed the call";
@@ -51,7 +51,7 @@ impl GiopSession {
     }
 
     /// The peer did not understand a message of this side.
-    pub(crate) fn error_in(&mut self, header: &Header) -> Result<(), Wrong> {
+    pub(crate) fn error_in(&mut self, header: &Header) -> Result<(), ProtocolError> {
         no_body(header)?;
         self.state = State::Closed;
         let what = "the peer says it got a message it does not understand";
@@ -76,9 +76,9 @@ impl GiopSession {
 }
 
 /// CloseConnection and MessageError are a header alone.
-fn no_body(header: &Header) -> Result<(), Wrong> {
+fn no_body(header: &Header) -> Result<(), ProtocolError> {
     match header.size {
         0 => Ok(()),
-        bytes => Err(Wrong::Trailing { kind: header.kind.word(), bytes: bytes as usize }),
+        bytes => Err(ProtocolError::Trailing { kind: header.kind.word(), bytes: bytes as usize }),
     }
 }

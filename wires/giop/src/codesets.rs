@@ -5,7 +5,7 @@
 //! the first request of a connection (a service context). What was chosen is a `Dialect`, which the session
 //! keeps and every body carries, since the bytes of a body cannot be read without it.
 
-use crate::cdr::{Bad, Get, Put};
+use crate::cdr::{DecodeError, Get, Put};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -94,9 +94,9 @@ pub struct Offer {
 impl Offer {
     /// Reads a component's data. For narrow and for wide text: the native set, a count, the conversion sets.
     /// A count that exceeds the data is refused before the list grows.
-    pub(crate) fn read(data: &[u8]) -> Result<Self, Bad> {
+    pub(crate) fn read(data: &[u8]) -> Result<Self, DecodeError> {
         let mut get = Get::encapsulation(data)?;
-        let mut list = || -> Result<Vec<u32>, Bad> {
+        let mut list = || -> Result<Vec<u32>, DecodeError> {
             let mut sets = vec![get.u32()?];
             let count = get.count()?;
             if count > get.left() / 4 {
@@ -160,7 +160,7 @@ impl fmt::Display for Offer {
 /// The sets of a code-sets service context. 0 means that the peer will send none of the kind. The inner error
 /// is the number of a set that this side does not know: the request is refused (CODESET_INCOMPATIBLE), and
 /// the connection stays.
-pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, Bad> {
+pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, DecodeError> {
     let (narrow, wide) = told(data)?;
     let narrow = match narrow {
         ISO_8859_1 | 0 => Narrow::Latin1,
@@ -176,7 +176,7 @@ pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32
 }
 
 /// The numbers in a code-sets service context: of the set for narrow text, and of that for wide.
-pub(crate) fn told(data: &[u8]) -> Result<(u32, u32), Bad> {
+pub(crate) fn told(data: &[u8]) -> Result<(u32, u32), DecodeError> {
     let mut get = Get::encapsulation(data)?;
     Ok((get.u32()?, get.u32()?))
 }

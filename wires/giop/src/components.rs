@@ -10,7 +10,7 @@
 //! is ours. So a reference that has travelled to another machine does not make it connect to a socket of its
 //! own with the same path.
 
-use crate::cdr::{Bad, Get, encapsulation};
+use crate::cdr::{DecodeError, Get, encapsulation};
 use crate::codesets::{ISO_8859_1, Offer};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::ssl;
@@ -164,7 +164,7 @@ pub(crate) fn cost(reference: &Reference) -> u64 {
 }
 
 /// A Unix socket or shared memory out of its component; nothing if it is on another host.
-fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
+fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let host = get.text()?;
     let path = get.text()?;
@@ -175,7 +175,7 @@ fn local(tag: u32, data: &[u8]) -> Result<Option<Endpoint>, Bad> {
 }
 
 /// Another host and port out of its component.
-fn alternate(data: &[u8]) -> Result<Endpoint, Bad> {
+fn alternate(data: &[u8]) -> Result<Endpoint, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     Ok(Endpoint::Tcp { host: get.text()?, port: get.u16()? })
 }
@@ -274,7 +274,7 @@ pub(crate) fn seen_at(profile: &Profile, local: IpAddr) -> Option<Profile> {
 }
 
 /// Reads a list of components, an encapsulation.
-pub(crate) fn read(data: &[u8]) -> Result<Vec<(u32, Bytes)>, Bad> {
+pub(crate) fn read(data: &[u8]) -> Result<Vec<(u32, Bytes)>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let mut found = Vec::new();
     for _ in 0..get.parts()? {

@@ -4,7 +4,7 @@
 //! the list as it came (`received`), without reading it, for whoever asks for headers or passes the call on.
 //! Contexts that speak of the connection (`passes`) never pass on to another.
 
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use bytes::Bytes;
 use everywire_model::headers::number;
 use everywire_model::{Body, Header, Headers, Visit};
@@ -68,8 +68,8 @@ pub(crate) fn passes(id: u32) -> bool {
 #[inline(always)]
 pub(crate) fn each<'a>(
     get: &mut Get<'a>,
-    see: impl FnMut(u32, &'a [u8]) -> Result<(), Bad>,
-) -> Result<(), Bad> {
+    see: impl FnMut(u32, &'a [u8]) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
     // Mostly there is none: after the first request of a connection nothing is left to say.
     match get.count()? {
         0 => Ok(()),
@@ -81,8 +81,8 @@ pub(crate) fn each<'a>(
 fn each_of<'a>(
     count: usize,
     get: &mut Get<'a>,
-    mut see: impl FnMut(u32, &'a [u8]) -> Result<(), Bad>,
-) -> Result<(), Bad> {
+    mut see: impl FnMut(u32, &'a [u8]) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
     if count > get.left() / 8 {
         return Err(get.bad("a count of service contexts exceeds the message"));
     }

@@ -12,7 +12,7 @@
 //! Nothing is kept here. What comes is hostile text: an unknown exception becomes `Kind::Internal`, an
 //! unknown completion status `Maybe`, and texts that are sent are cut at `EXPLANATION` octets.
 
-use crate::cdr::{Bad, Get, Put};
+use crate::cdr::{DecodeError, Get, Put};
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
 /// High half of the minor codes of the specification.
@@ -146,7 +146,7 @@ pub(crate) struct SystemException {
 
 impl SystemException {
     /// Reads the body of a reply with the status SYSTEM_EXCEPTION.
-    pub(crate) fn get(get: &mut Get<'_>) -> Result<Self, Bad> {
+    pub(crate) fn get(get: &mut Get<'_>) -> Result<Self, DecodeError> {
         Ok(Self { id: get.text()?, minor: get.u32()?, completed: get.u32()? })
     }
 
@@ -248,7 +248,7 @@ pub(crate) struct Explained {
 
 impl Explained {
     /// An unknown word for the kind is an error; the caller then uses the exception alone.
-    pub(crate) fn get(data: &[u8]) -> Result<Self, Bad> {
+    pub(crate) fn get(data: &[u8]) -> Result<Self, DecodeError> {
         let mut get = Get::encapsulation(data)?;
         let word = get.string()?;
         let kind = FAILURES.iter().find(|(kind, ..)| kind.word().as_bytes() == word);

@@ -9,7 +9,7 @@
 //! of its message and its length. Where a message holds values, their range is noted, and `body` makes a
 //! `Body` of them for whoever has a contract.
 
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
 use crate::frame::{HEADER, Header, MessageKind};
@@ -97,9 +97,9 @@ impl<'a> Reading<'a> {
     fn field<T: Copy>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Get<'a>) -> Result<T, Bad>,
+        read: impl FnOnce(&mut Get<'a>) -> Result<T, DecodeError>,
         show: impl FnOnce(T) -> String,
-    ) -> Result<T, Bad> {
+    ) -> Result<T, DecodeError> {
         let from = self.get.pos;
         let value = read(&mut self.get)?;
         self.note(from, name, show(value));
@@ -121,7 +121,7 @@ impl<'a> Reading<'a> {
     }
 
     /// What follows the header, by the kind of message (sections 9.4.2 to 9.4.9).
-    fn fields(&mut self, header: &Header) -> Result<(), Bad> {
+    fn fields(&mut self, header: &Header) -> Result<(), DecodeError> {
         let modern = header.minor >= 2;
         match header.kind {
             MessageKind::Request => self.request(header),
@@ -144,7 +144,7 @@ impl<'a> Reading<'a> {
     }
 
     /// In GIOP 1.0 and 1.1 the service contexts come first, in 1.2 last.
-    fn request(&mut self, header: &Header) -> Result<(), Bad> {
+    fn request(&mut self, header: &Header) -> Result<(), DecodeError> {
         let modern = header.minor >= 2;
         if !modern {
             self.contexts()?;
@@ -175,7 +175,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn reply(&mut self, modern: bool) -> Result<(), Bad> {
+    fn reply(&mut self, modern: bool) -> Result<(), DecodeError> {
         if !modern {
             self.contexts()?;
         }
@@ -217,7 +217,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The status of a LocateReply and what belongs to it (section 9.4.6).
-    fn located(&mut self) -> Result<(), Bad> {
+    fn located(&mut self) -> Result<(), DecodeError> {
         self.id()?;
         let from = self.get.pos;
         let status = self.get.u32()?;
@@ -241,25 +241,25 @@ impl<'a> Reading<'a> {
     }
 
     /// The request id, which also goes to the summary, to tell which reply belongs to which request.
-    fn id(&mut self) -> Result<u32, Bad> {
+    fn id(&mut self) -> Result<u32, DecodeError> {
         let id = self.field("request id", Get::u32, |id| id.to_string())?;
         self.notes.push(format!("#{id}"));
         Ok(id)
     }
 
-    fn string(&mut self, name: &'static str) -> Result<String, Bad> {
+    fn string(&mut self, name: &'static str) -> Result<String, DecodeError> {
         let from = self.get.pos;
         let text = self.get.text()?;
         self.note(from, name, text.clone());
         Ok(text)
     }
 
-    fn key(&mut self) -> Result<(), Bad> {
+    fn key(&mut self) -> Result<(), DecodeError> {
         self.field("object key", Get::octets, readable).map(drop)
     }
 
     /// How the target of a request is named (section 9.4.2.1).
-    fn disposition(&mut self) -> Result<u16, Bad> {
+    fn disposition(&mut self) -> Result<u16, DecodeError> {
         let word = |disposition| match disposition {
             0 => "KeyAddr",
             1 => "ProfileAddr",
@@ -271,7 +271,7 @@ impl<'a> Reading<'a> {
 
     /// The target of a request of GIOP 1.2: a key, a profile, or a reference with the index of one of its
     /// profiles.
-    fn target(&mut self) -> Result<(), Bad> {
+    fn target(&mut self) -> Result<(), DecodeError> {
         match self.disposition()? {
             0 => self.key(),
             1 => self.profile(),
@@ -283,7 +283,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn reference(&mut self) -> Result<(), Bad> {
+    fn reference(&mut self) -> Result<(), DecodeError> {
         let id = self.string("type id")?;
         if !id.is_empty() {
             self.notes.push(id);
@@ -294,7 +294,7 @@ impl<'a> Reading<'a> {
 
     /// Lists a profile in one line; one that is none of IIOP's, or that does not decode, by its size or its
     /// error.
-    fn profile(&mut self) -> Result<(), Bad> {
+    fn profile(&mut self) -> Result<(), DecodeError> {
         let from = self.get.pos;
         let (tag, data) = (self.get.u32()?, self.get.octets()?);
         if tag != ior::TAG_INTERNET_IOP {
@@ -315,7 +315,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn contexts(&mut self) -> Result<(), Bad> {
+    fn contexts(&mut self) -> Result<(), DecodeError> {
         let count = self.field("service contexts", Get::count, |count| count.to_string())?;
         if count > self.get.left() / 8 {
             return Err(self.get.bad("a count of service contexts exceeds the message"));
@@ -339,7 +339,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn system_exception(&mut self) -> Result<(), Bad> {
+    fn system_exception(&mut self) -> Result<(), DecodeError> {
         let from = self.get.pos;
         let exception = SystemException::get(&mut self.get)?;
         let completed = match exception.completed {

@@ -19,7 +19,7 @@ use crate::cdr::Get;
 use crate::frame::{self, HEADER, Header, MessageKind};
 use crate::limits;
 use crate::session::{Assembly, Filling, GiopSession};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Outcome, SendBuffer, Violation};
 use std::collections::VecDeque;
@@ -55,11 +55,11 @@ impl GiopSession {
             Err(wrong) => return Err(self.wrong(wrong)),
         };
         if self.assemblies.iter().any(|open| open.id == id && open.header.minor == header.minor) {
-            return Err(self.wrong(Wrong::FragmentedTwice { id }));
+            return Err(self.wrong(ProtocolError::FragmentedTwice { id }));
         }
         let limit = self.limits.assemblies;
         if self.assemblies.len() >= limit {
-            return Err(self.wrong(Wrong::Assemblies { limit }));
+            return Err(self.wrong(ProtocolError::Assemblies { limit }));
         }
         let size = message.len() as u64;
         self.charge(size, header, id)?;
@@ -72,12 +72,12 @@ impl GiopSession {
 
     /// The number of the request that the first part belongs to; 0 before GIOP 1.2. In 1.2 every part but the
     /// last must be a multiple of 8 octets long, header included, so that alignment goes on undisturbed.
-    fn fragmented_id(&self, header: &Header, message: &[u8]) -> Result<u32, Wrong> {
+    fn fragmented_id(&self, header: &Header, message: &[u8]) -> Result<u32, ProtocolError> {
         if header.minor < 2 {
             return Ok(0);
         }
         if !header.len().is_multiple_of(8) {
-            return Err(Wrong::FragmentLength { size: header.size });
+            return Err(ProtocolError::FragmentLength { size: header.size });
         }
         Ok(Get { bytes: message, pos: HEADER, base: 0, little: header.little }.u32()?)
     }
@@ -95,7 +95,7 @@ impl GiopSession {
     ) -> Result<bool, Violation> {
         let prefix = prefix(header.minor);
         if header.len() < prefix as u64 {
-            return Err(self.wrong(Wrong::FragmentLength { size: header.size }));
+            return Err(self.wrong(ProtocolError::FragmentLength { size: header.size }));
         }
         let Some(seen) = input.get(..prefix) else {
             self.wait(now, input.len(), prefix)?;
@@ -130,21 +130,21 @@ impl GiopSession {
     }
 
     /// Header of the message that a fragment continues, and how many bytes it brings; nothing if it continues none.
-    fn check_fragment(&self, header: &Header, id: u32) -> Result<Option<(Header, usize)>, Wrong> {
+    fn check_fragment(&self, header: &Header, id: u32) -> Result<Option<(Header, usize)>, ProtocolError> {
         // The number that stands for messages of GIOP 1.1 may be that of a request of GIOP 1.2.
         let belongs = |open: &&Assembly| open.id == id && open.header.minor == header.minor;
         let Some(open) = self.assemblies.iter().find(belongs) else { return Ok(None) };
         if open.header.little != header.little {
-            return Err(Wrong::FragmentDiffers { id });
+            return Err(ProtocolError::FragmentDiffers { id });
         }
         let size = header.size;
         if header.minor >= 2 && header.more && !header.len().is_multiple_of(8) {
-            return Err(Wrong::FragmentLength { size });
+            return Err(ProtocolError::FragmentLength { size });
         }
         let data = usize::try_from(header.len()).ok().and_then(|len| len.checked_sub(prefix(header.minor)));
         match data {
             Some(left) => Ok(Some((open.header, left))),
-            None => Err(Wrong::FragmentLength { size }),
+            None => Err(ProtocolError::FragmentLength { size }),
         }
     }
 
@@ -210,7 +210,7 @@ impl GiopSession {
             }
             _ => {}
         }
-        Err(self.wrong(Wrong::AssembledBytes { size, limit }))
+        Err(self.wrong(ProtocolError::AssembledBytes { size, limit }))
     }
 
     /// Appends a whole message to the output, in fragments of the configured size where it is larger.

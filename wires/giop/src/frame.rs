@@ -6,7 +6,7 @@
 //! version and kind. The size is checked by the session, against its limit.
 
 use crate::cdr::NATIVE_LITTLE;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use everywire_model::named_variants;
 
 /// Bytes in a message header.
@@ -72,22 +72,22 @@ impl Header {
     /// # Errors
     /// Another protocol, a version, flag or kind that this crate does not know.
     #[inline]
-    pub fn read(raw: &[u8; HEADER]) -> Result<Self, Wrong> {
+    pub fn read(raw: &[u8; HEADER]) -> Result<Self, ProtocolError> {
         let [m0, m1, m2, m3, major, minor, flags, octet, s0, s1, s2, s3] = *raw;
         if [m0, m1, m2, m3] != MAGIC {
-            return Err(Wrong::NotGiop { found: [m0, m1, m2, m3] });
+            return Err(ProtocolError::NotGiop { found: [m0, m1, m2, m3] });
         }
         if major != 1 || minor > 2 {
-            return Err(Wrong::Version { major, minor });
+            return Err(ProtocolError::Version { major, minor });
         }
         // In 1.0 the octet is a boolean; later its second bit says that fragments follow.
         if flags > 3 || (minor == 0 && flags > 1) {
-            return Err(Wrong::Flags { flags });
+            return Err(ProtocolError::Flags { flags });
         }
-        let Some(kind) = MessageKind::of_number(octet) else { return Err(Wrong::Kind { octet }) };
+        let Some(kind) = MessageKind::of_number(octet) else { return Err(ProtocolError::Kind { octet }) };
         let (little, more) = (flags & 1 != 0, flags & 2 != 0);
         if (more && !kind.fragments(minor)) || (kind == MessageKind::Fragment && minor == 0) {
-            return Err(Wrong::NotFragmentable { kind: kind.word(), minor });
+            return Err(ProtocolError::NotFragmentable { kind: kind.word(), minor });
         }
         let size = [s0, s1, s2, s3];
         let size = if little { u32::from_le_bytes(size) } else { u32::from_be_bytes(size) };

@@ -20,7 +20,7 @@ use crate::fragments::SLACK;
 use crate::frame::{HEADER, Header, MAGIC, MessageKind};
 use crate::limits;
 use crate::session::{Asks, Discarding, GiopSession, Role, Serving, State};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome, Violation};
 use std::time::Instant;
@@ -90,7 +90,7 @@ impl GiopSession {
     #[cold]
     fn begins_as_giop(&mut self, input: &[u8]) -> Result<(), Violation> {
         match input.first_chunk::<4>() {
-            Some(found) if *found != MAGIC => Err(self.wrong(Wrong::NotGiop { found: *found })),
+            Some(found) if *found != MAGIC => Err(self.wrong(ProtocolError::NotGiop { found: *found })),
             _ => Ok(()),
         }
     }
@@ -105,7 +105,7 @@ impl GiopSession {
                 MessageKind::Request | MessageKind::LocateRequest | MessageKind::CancelRequest
             )
         {
-            return Err(self.wrong(Wrong::NotBidirectional { kind: header.kind.word() }));
+            return Err(self.wrong(ProtocolError::NotBidirectional { kind: header.kind.word() }));
         }
         let handled = match header.kind {
             MessageKind::Request => self.request_in(header, message),
@@ -143,7 +143,7 @@ impl GiopSession {
             Some(self.limits.time_for(late.bytes.len() as u64).as_secs())
         });
         match late {
-            Some(seconds) => Err(self.wrong(Wrong::TooSlow { seconds })),
+            Some(seconds) => Err(self.wrong(ProtocolError::TooSlow { seconds })),
             None => Ok(()),
         }
     }
@@ -157,7 +157,7 @@ impl GiopSession {
     /// bytes away would be a service to an attacker (`COURTESY`).
     fn too_large(&mut self, now: Instant, header: &Header, input: &mut BytesMut) -> Result<bool, Violation> {
         let (size, limit) = (header.len(), limits::largest(&self.limits));
-        let violation = Wrong::OverLimit { size, limit };
+        let violation = ProtocolError::OverLimit { size, limit };
         // In GIOP 1.2 the number of the call comes first, so that the refusal can name it.
         let names_call =
             header.minor >= 2 && matches!(header.kind, MessageKind::Request | MessageKind::Reply);
@@ -237,7 +237,7 @@ impl GiopSession {
     /// The violation with the place where it happened. MessageError, which tells the peer, is put into the
     /// output.
     #[cold]
-    pub(crate) fn wrong(&mut self, wrong: Wrong) -> Violation {
+    pub(crate) fn wrong(&mut self, wrong: ProtocolError) -> Violation {
         self.send_error();
         wrong.violation(self.received)
     }

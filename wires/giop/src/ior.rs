@@ -7,7 +7,7 @@
 //! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
 //! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
 
-use crate::cdr::{Bad, Get, Put};
+use crate::cdr::{DecodeError, Get, Put};
 use crate::components::Shared;
 use crate::{components, sockets, ssl};
 use bytes::Bytes;
@@ -83,7 +83,7 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
 /// # Errors
 /// It ends early, has too many profiles, or a profile of IIOP in it does not decode. Offsets in errors count
 /// from the beginning of what `get` reads.
-pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
+pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, DecodeError> {
     let type_id = get.text()?;
     let count = get.parts()?;
     if count == 0 && type_id.is_empty() {
@@ -121,7 +121,7 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, Bad> {
 ///
 /// # Errors
 /// It ends early, or its major version is not 1.
-pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
+pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let version = (get.u8()?, get.u8()?);
     if version.0 != 1 {
@@ -142,7 +142,7 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, Bad> {
 }
 
 /// The key alone of an IIOP profile, as an index range of `data`: what a server needs of a target.
-pub(crate) fn key_of_profile(data: &[u8]) -> Result<std::ops::Range<usize>, Bad> {
+pub(crate) fn key_of_profile(data: &[u8]) -> Result<std::ops::Range<usize>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     get.take(2)?;
     get.string()?;

@@ -16,7 +16,7 @@ use crate::replies::forwarded;
 use crate::requests::{octets_at, put_target, shift, target};
 use crate::session::{Asks, GiopSession, Serving};
 use crate::values::Cdr;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use bytes::Bytes;
 use everywire_model::{Answer, CallId, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, Visit};
 
@@ -63,12 +63,12 @@ impl GiopSession {
 
     /// The peer asks whether this side has an object. It becomes an `Event::Probe`; who has the object
     /// answers it.
-    pub(crate) fn locate_in(&mut self, header: &Header, message: &Bytes) -> Result<(), Wrong> {
+    pub(crate) fn locate_in(&mut self, header: &Header, message: &Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
         let key = if header.minor >= 2 { target(&mut get)? } else { octets_at(&mut get)? };
         if get.left() > 0 {
-            return Err(Wrong::Trailing { kind: header.kind.word(), bytes: get.left() });
+            return Err(ProtocolError::Trailing { kind: header.kind.word(), bytes: get.left() });
         }
         let dialect = Dialect { minor: header.minor, ..Dialect::default() };
         if let Some(id) = self.enter(id, dialect, Asks::Locate, Expects::Reply)? {
@@ -123,12 +123,12 @@ impl GiopSession {
     }
 
     /// The peer tells where an object is. An answer that nobody waits for is passed over.
-    pub(crate) fn located_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+    pub(crate) fn located_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
         let status = get.u32()?;
         if status > NEEDS_ADDRESSING_MODE {
-            return Err(Wrong::Status { status });
+            return Err(ProtocolError::Status { status });
         }
         if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());

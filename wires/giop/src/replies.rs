@@ -18,7 +18,7 @@ use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
 use crate::session::{Asks, GiopSession, Serving, SetsTold};
 use crate::values::Cdr;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::{contexts, ior};
 use bytes::Bytes;
 use everywire_model::{
@@ -141,7 +141,7 @@ impl GiopSession {
     ///
     /// # Errors
     /// The header of the reply does not decode, or has a status that does not exist.
-    pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+    pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
         let (mut passes, mut of_sun) = (false, false);
@@ -172,7 +172,7 @@ impl GiopSession {
         }
         let greatest = if header.minor >= 2 { NEEDS_ADDRESSING_MODE } else { LOCATION_FORWARD };
         if status > greatest {
-            return Err(Wrong::Status { status });
+            return Err(ProtocolError::Status { status });
         }
         if !self.is_awaited(id, status == NEEDS_ADDRESSING_MODE, get) {
             return Ok(());

@@ -19,14 +19,14 @@
 //! The first request of a connection tells the character sets, which hold from then on; if it is sent elsewhere, the next one tells them
 //! again.
 
-use crate::cdr::{Bad, Get, NATIVE_LITTLE, Put};
+use crate::cdr::{DecodeError, Get, NATIVE_LITTLE, Put};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::session::{Asks, GiopSession, Role, Serving, SetsTold, expects};
 use crate::sink::CdrSink;
 use crate::trials::Addressing;
 use crate::values::Cdr;
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::{components, contexts, ior, limits};
 use bytes::Bytes;
 use everywire_model::contract::note;
@@ -169,7 +169,7 @@ impl GiopSession {
     ///
     /// # Errors
     /// The header does not decode, or names its target in a way that does not exist.
-    pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), Wrong> {
+    pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
         let (mut passes, mut of_sun) = (false, false);
@@ -232,7 +232,7 @@ impl GiopSession {
         body: usize,
         sets: Option<Result<Dialect, u32>>,
         message: Bytes,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ProtocolError> {
         let expects = expects(flags);
         match sets {
             Some(Ok(dialect)) => self.dialect = Some(dialect),
@@ -293,18 +293,18 @@ impl GiopSession {
         dialect: Dialect,
         asks: Asks,
         expects: Expects,
-    ) -> Result<Option<CallId>, Wrong> {
+    ) -> Result<Option<CallId>, ProtocolError> {
         let serial = self.next_serial;
         self.minor = dialect.minor;
         if expects == Expects::Reply {
             if self.serving.iter().any(|serving| serving.id == id && !serving.cancelled) {
-                return Err(Wrong::RequestIdReused { id });
+                return Err(ProtocolError::RequestIdReused { id });
             }
             if self.serving.len() >= self.limits.outstanding {
                 let busy = self.busy();
                 match asks {
                     Asks::Locate if dialect.minor < 2 => {
-                        return Err(Wrong::TooManyOpen { limit: self.limits.outstanding });
+                        return Err(ProtocolError::TooManyOpen { limit: self.limits.outstanding });
                     }
                     Asks::Locate => self.refuse_locate(id, &busy),
                     Asks::Call | Asks::NonExistent | Asks::IsA => self.refuse(id, dialect.minor, &busy),
@@ -329,11 +329,11 @@ impl GiopSession {
 
     /// The peer withdraws a call. One that is not known was answered already. Its entry stays until its
     /// answer is given, see `Serving::cancelled`.
-    pub(crate) fn cancel_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Wrong> {
+    pub(crate) fn cancel_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
         if get.left() > 0 {
-            return Err(Wrong::Trailing { kind: header.kind.word(), bytes: get.left() });
+            return Err(ProtocolError::Trailing { kind: header.kind.word(), bytes: get.left() });
         }
         if let Some(serving) = self.serving.iter_mut().find(|serving| serving.id == id && !serving.cancelled)
         {
@@ -449,21 +449,21 @@ fn put_reference(profile: &Profile, put: &mut Put<'_>) {
 /// It does not decode, or the selected profile is none of IIOP's or is not there.
 // Of each request.
 #[inline(always)]
-pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+pub(crate) fn target(get: &mut Get<'_>) -> Result<Range<usize>, ProtocolError> {
     match get.u16()? {
         0 => Ok(octets_at(get)?),
         1 => key_of_profile(get),
         2 => key_of_reference(get),
-        disposition => Err(Wrong::Addressing { disposition }),
+        disposition => Err(ProtocolError::Addressing { disposition }),
     }
 }
 
 /// The key in the profile of a reference that the sender has selected.
 #[cold]
-fn key_of_reference(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+fn key_of_reference(get: &mut Get<'_>) -> Result<Range<usize>, ProtocolError> {
     let wanted = get.count()?;
     get.string()?;
-    let mut found = Err(Wrong::Target);
+    let mut found = Err(ProtocolError::Target);
     for index in 0..get.parts()? {
         if index == wanted {
             found = key_of_profile(get);
@@ -477,11 +477,11 @@ fn key_of_reference(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
 
 /// The key in a tagged profile, as a range of the message.
 #[cold]
-fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
+fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, ProtocolError> {
     let tag = get.u32()?;
     let data = get.octets()?;
     if tag != ior::TAG_INTERNET_IOP {
-        return Err(Wrong::Target);
+        return Err(ProtocolError::Target);
     }
     let start = get.pos - data.len();
     let key = ior::key_of_profile(data)?;
@@ -490,14 +490,14 @@ fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, Wrong> {
 
 /// Where octets behind their count stand in the message.
 #[inline]
-pub(crate) fn octets_at(get: &mut Get<'_>) -> Result<Range<usize>, Bad> {
+pub(crate) fn octets_at(get: &mut Get<'_>) -> Result<Range<usize>, DecodeError> {
     let len = get.octets()?.len();
     Ok(get.pos - len..get.pos)
 }
 
 /// Where a string stands in the message, without its NUL.
 #[inline]
-fn string_at(get: &mut Get<'_>) -> Result<Range<usize>, Bad> {
+fn string_at(get: &mut Get<'_>) -> Result<Range<usize>, DecodeError> {
     let len = get.string()?.len();
     let end = get.pos - 1;
     Ok(end - len..end)
@@ -515,7 +515,7 @@ fn unknown_set(set: u32) -> Failure {
 
 /// The repository id that `_is_a` asks for; nothing for the type that every object has. It is the only
 /// argument that the session reads.
-fn asked_type(message: &[u8], body: usize, little: bool) -> Result<Option<Box<str>>, Wrong> {
+fn asked_type(message: &[u8], body: usize, little: bool) -> Result<Option<Box<str>>, ProtocolError> {
     let mut get = Get { bytes: message, pos: body, base: 0, little };
     let id = String::from_utf8_lossy(get.string()?).into_owned();
     Ok((id != "IDL:omg.org/CORBA/Object:1.0").then(|| id.into_boxed_str()))

@@ -5,7 +5,7 @@
 //! their stand-ins are marked in their leases and are not written. What does not decode is passed over. Sockets of other
 //! hosts are not used, as in `components`.
 
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use crate::components::{self, Shared};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use bytes::Bytes;
@@ -73,7 +73,7 @@ fn here(host: &str, path: String) -> Option<Endpoint> {
 ///
 /// # Errors
 /// It ends early, or its major version is not 1.
-fn minor(get: &mut Get<'_>) -> Result<u8, Bad> {
+fn minor(get: &mut Get<'_>) -> Result<u8, DecodeError> {
     match (get.u8()?, get.u8()?) {
         (1, minor) => Ok(minor),
         _ => Err(get.bad("a profile has a major version other than 1")),
@@ -81,7 +81,7 @@ fn minor(get: &mut Get<'_>) -> Result<u8, Bad> {
 }
 
 /// A profile of ORBit2 with a protocol's name. Nothing for protocols other than Unix sockets and TCP.
-fn generic(data: &[u8]) -> Result<Option<(u8, Endpoint)>, Bad> {
+fn generic(data: &[u8]) -> Result<Option<(u8, Endpoint)>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let minor = minor(&mut get)?;
     let (protocol, host, service) = (get.text()?, get.text()?, get.text()?);
@@ -101,7 +101,7 @@ struct Orbit {
     key: Bytes,
 }
 
-fn orbit(data: &[u8]) -> Result<Orbit, Bad> {
+fn orbit(data: &[u8]) -> Result<Orbit, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     minor(&mut get)?;
     let path = get.text()?;
@@ -111,7 +111,7 @@ fn orbit(data: &[u8]) -> Result<Orbit, Bad> {
 }
 
 /// A profile of MICO with a Unix socket.
-fn mico(data: &[u8]) -> Result<Option<Profile>, Bad> {
+fn mico(data: &[u8]) -> Result<Option<Profile>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let minor = minor(&mut get)?;
     let (host, path) = (get.text()?, get.text()?);

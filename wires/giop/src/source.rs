@@ -16,7 +16,7 @@
 //! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if it is
 //! short.
 
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use crate::codesets::{self, Dialect, Narrow};
 use crate::typecodes::{self, Boxed};
 use crate::{components, ior};
@@ -352,7 +352,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
     }
 }
 
-impl Bad {
+impl DecodeError {
     /// Within a body whose values began at `base` of something else.
     pub(crate) fn after(self, base: usize) -> Self {
         Self { at: self.at + base, ..self }

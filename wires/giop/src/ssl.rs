@@ -1,7 +1,7 @@
 //! What references say of TLS: the component of SSLIOP (CORBA Security Service 1.8, section "SSLIOP") and, in what others write,
 //! the transports of CSIv2 (CORBA 3.3 part 2, section 10.5).
 
-use crate::cdr::{Bad, Get, encapsulation};
+use crate::cdr::{DecodeError, Get, encapsulation};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::{Endpoint, LayerOptions};
@@ -56,7 +56,7 @@ pub(crate) struct Offer {
 impl Offer {
     /// Reads the component with this tag. Of CSIv2's list only the transport of the first mechanism is read,
     /// which its server prefers. Nothing for other tags, and for mechanisms without TLS.
-    fn read(tag: u32, data: &[u8]) -> Result<Option<Self>, Bad> {
+    fn read(tag: u32, data: &[u8]) -> Result<Option<Self>, DecodeError> {
         let mut get = Get::encapsulation(data)?;
         if tag == TAG_SSL_SEC_TRANS {
             let (supports, requires) = (get.u16()?, get.u16()?);

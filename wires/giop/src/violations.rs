@@ -10,7 +10,7 @@ violations! {
     "giop"
     /// How a peer broke the protocol.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Wrong {
+    pub enum ProtocolError {
         /// The bytes are no GIOP message.
         NotGiop { found: [u8; 4] } =>
             "a message begins with `{}` instead of `GIOP`{}", found.escape_ascii(), perhaps_tls(*found);

@@ -27,7 +27,7 @@ use crate::framing::preamble::{Encoding, Mode};
 use crate::framing::records::{self, Bounds, Record, RecordKind};
 use crate::plan;
 use crate::values::{self, TEXT};
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_idl::wsdl::names;
 use everywire_model::Interface;
 use everywire_model::body::Beside;
@@ -122,7 +122,7 @@ impl Default for Reading {
 impl Reading {
     /// The message at the front, and whether it is whole.
     /// `Err`: nothing can be read from here on.
-    fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
         let first = bytes.first().copied().unwrap_or_default();
         if self.shield.is_none() && self.upgrades && RecordKind::of_number(first).is_none() {
             self.shield = Some(Shield::of(bytes));
@@ -138,7 +138,7 @@ impl Reading {
             let shield = self.shield.insert(Shield::Tls);
             return Ok(shield.piece(bytes));
         }
-        let kind = RecordKind::of_number(first).ok_or(Breach::UnknownRecord { octet: first })?;
+        let kind = RecordKind::of_number(first).ok_or(ProtocolError::UnknownRecord { octet: first })?;
         match kind {
             RecordKind::Version => self.preamble(bytes),
             RecordKind::SizedEnvelope => self.sized(bytes),
@@ -148,7 +148,7 @@ impl Reading {
     }
 
     /// Version, mode, via and encoding together.
-    fn preamble(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn preamble(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
         *self = Self::default();
         let mut message = Explained { kind: "Preamble".to_owned(), ..Explained::default() };
         let mut notes = Vec::new();
@@ -195,7 +195,7 @@ impl Reading {
     }
 
     /// A record that stands for itself.
-    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
         let mut message = begun(kind);
         let Some((record, len)) = records::read(bytes, &BOUNDS)? else {
             return Ok((Explained { parts: Vec::new(), len: bytes.len(), ..message }, false));
@@ -215,7 +215,7 @@ impl Reading {
     }
 
     /// An envelope with its size before it; what has come of it is listed.
-    fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
         let mut message = begun(RecordKind::SizedEnvelope);
         let Some((size, width)) = records::size(bytes.get(1..).unwrap_or_default())? else {
             message.len = bytes.len();
@@ -233,7 +233,7 @@ impl Reading {
     }
 
     /// An envelope in chunks, which are joined to be read.
-    fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), Breach> {
+    fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
         let mut message = begun(RecordKind::UnsizedEnvelope);
         let (mut joined, mut chunks, mut first) = (Vec::new(), 0, 0);
         let whole = loop {
@@ -366,7 +366,7 @@ fn chunk_size(offset: usize, len: usize, size: usize) -> Part {
 }
 
 /// The rest of the stream as one message, with what is wrong.
-fn broken(breach: &Breach, bytes: &[u8]) -> Explained {
+fn broken(breach: &ProtocolError, bytes: &[u8]) -> Explained {
     let wrong = part(0, bytes.len().min(1), "violation", breach.to_string());
     alone(breach.name(), breach.to_string(), bytes.len(), wrong)
 }

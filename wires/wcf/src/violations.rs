@@ -1,11 +1,11 @@
 //! The ways in which a peer's XML, binary or text, can be wrong, and its framing.
 //!
 //! `Violation` is about a document: MC-NBFX records, the text of XML, the SOAP envelope, and values that do
-//! not fit their contract. `Breach` is about the bytes around documents: records of MC-NMF and the rules of
-//! a channel. What a peer of HTTP does wrong stands in `everywire_http::Breach`.
+//! not fit their contract. `ProtocolError` is about the bytes around documents: records of MC-NMF and the rules of
+//! a channel. What a peer of HTTP does wrong stands in `everywire_http::ProtocolError`.
 //!
 //! There is no state. A decoder makes a `Violation`, says at which byte of the document it stands (`at`),
-//! and so gets a `Failure` for whoever waits for the value. A session makes a `Breach`, tells the peer of
+//! and so gets a `Failure` for whoever waits for the value. A session makes a `ProtocolError`, tells the peer of
 //! it where the specification has a fault for that (`framing::faults`), and gives the link a neutral
 //! violation, by which the connection ends.
 //!
@@ -147,7 +147,7 @@ violations! {
     "wcf"
     /// How a peer broke the framing (MC-NMF), or what this side does not let through.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Breach {
+    pub enum ProtocolError {
         /// No record is of this type.
         UnknownRecord { octet: u8 } => "no record is of type {octet:#04x}";
         /// A record may not stand here.

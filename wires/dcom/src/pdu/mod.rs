@@ -17,11 +17,11 @@
 //! Hot paths (request, response) do not come through `Pdu::parse` but call `Request::read` and
 //! `Response::read` directly, and write with `Heading::put`.
 
-mod breach;
 pub(crate) mod cursor;
+mod protocol_error;
 mod syntax;
 
-pub use breach::Breach;
+pub use protocol_error::ProtocolError;
 pub use syntax::{
     ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS,
     NDR, NDR64, Syntax,
@@ -168,12 +168,12 @@ impl Pdu {
     ///
     /// # Errors
     /// It ends too early, or counts contradict its length.
-    pub fn parse(message: &[u8]) -> Result<(Header, Self, Option<Trailer>), Breach> {
-        let raw = message.first_chunk::<HEADER>().ok_or(Breach::Truncated { what: "header" })?;
+    pub fn parse(message: &[u8]) -> Result<(Header, Self, Option<Trailer>), ProtocolError> {
+        let raw = message.first_chunk::<HEADER>().ok_or(ProtocolError::Truncated { what: "header" })?;
         let header = Header::read(raw)?;
         let message = message
             .get(..usize::from(header.length))
-            .ok_or(Breach::FragmentLength { length: header.length, limit: u16::MAX })?;
+            .ok_or(ProtocolError::FragmentLength { length: header.length, limit: u16::MAX })?;
         let trailer = header.trailer(message)?;
         // The token of an auth3 follows four octets that mean nothing, or less (MS-RPCE 2.2.2.7).
         let end = trailer.map_or(message.len(), |trailer| trailer.contents_end());
@@ -186,7 +186,7 @@ impl Pdu {
     ///
     /// # Errors
     /// As [`Pdu::parse`].
-    pub fn contents(header: &Header, message: &[u8], end: usize) -> Result<Self, Breach> {
+    pub fn contents(header: &Header, message: &[u8], end: usize) -> Result<Self, ProtocolError> {
         let mut cursor = Cursor::new(message.get(..end).unwrap_or_default(), HEADER, header.little);
         Ok(match header.kind {
             PduKind::Request => Self::Request(Request::read(header, &mut cursor)?),
@@ -264,7 +264,7 @@ impl Pdu {
 impl Request {
     /// Reads what stands before the stub.
     #[inline]
-    pub(crate) fn read(header: &Header, cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    pub(crate) fn read(header: &Header, cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "request header";
         let alloc_hint = cursor.u32(WHAT)?;
         let context = cursor.u16(WHAT)?;
@@ -277,7 +277,7 @@ impl Request {
 impl Response {
     /// Reads what stands before the stub.
     #[inline]
-    pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "response header";
         let alloc_hint = cursor.u32(WHAT)?;
         let context = cursor.u16(WHAT)?;
@@ -287,7 +287,7 @@ impl Response {
 }
 
 impl Fault {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "fault header";
         cursor.u32(WHAT)?;
         let context = cursor.u16(WHAT)?;
@@ -311,13 +311,13 @@ impl Fault {
 }
 
 impl Bind {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "presentation contexts";
         let (max_xmit, max_recv) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
         let group = cursor.u32(WHAT)?;
         let [count, _, _, _] = cursor.octets(WHAT)?;
         if usize::from(count) > limits::CONTEXTS_AT_ONCE {
-            return Err(Breach::Contexts { limit: limits::CONTEXTS_AT_ONCE });
+            return Err(ProtocolError::Contexts { limit: limits::CONTEXTS_AT_ONCE });
         }
         let contexts = (0..count).map(|_| ContextElement::read(cursor)).collect::<Result<_, _>>()?;
         Ok(Self { max_xmit, max_recv, group, contexts })
@@ -330,7 +330,7 @@ impl Bind {
 }
 
 impl BindAck {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "results";
         let (max_xmit, max_recv) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
         let group = cursor.u32(WHAT)?;
@@ -358,7 +358,7 @@ impl BindAck {
 }
 
 impl BindNak {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "reason";
         let reason = cursor.u16(WHAT)?;
         let mut versions = Vec::new();

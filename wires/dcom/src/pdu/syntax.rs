@@ -6,7 +6,7 @@
 //! Bind-time features (MS-RPCE 2.2.2.14) travel disguised as the transfer syntax of a presentation context; a
 //! server that does not know them refuses that one context, and the client goes on without.
 
-use super::Breach;
+use super::ProtocolError;
 use super::cursor::Cursor;
 use uuid::{Uuid, uuid};
 
@@ -61,7 +61,7 @@ impl Syntax {
         Some(u16::from_le_bytes(*bits))
     }
 
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "syntax";
         let id = cursor.uuid(WHAT)?;
         // One 32-bit number, the minor version in its high half: the order of the halves follows the byte order.
@@ -87,12 +87,12 @@ pub struct ContextElement {
     /// The interface.
     pub interface: Syntax,
     /// The encodings that the client can use, in its order of preference. A bind with none is an error
-    /// (`Breach::Empty`), which the session finds.
+    /// (`ProtocolError::Empty`), which the session finds.
     pub transfers: Vec<Syntax>,
 }
 
 impl ContextElement {
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "presentation context";
         let id = cursor.u16(WHAT)?;
         let [count, _] = cursor.octets(WHAT)?;
@@ -146,7 +146,7 @@ impl ContextResult {
         Self { result: 3, reason: bits, transfer: Syntax::default() }
     }
 
-    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Breach> {
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, ProtocolError> {
         const WHAT: &str = "result";
         let (result, reason) = (cursor.u16(WHAT)?, cursor.u16(WHAT)?);
         Ok(Self { result, reason, transfer: Syntax::read(cursor)? })

@@ -5,7 +5,7 @@
 //! the connection, so what it leaves behind needs no care.
 
 use crate::frame::{FIRST, LAST};
-use crate::pdu::{Breach, Heading};
+use crate::pdu::{Heading, ProtocolError};
 use bytes::{Bytes, BytesMut};
 use everywire_model::Limits;
 use std::time::Instant;
@@ -45,17 +45,17 @@ impl Assemblies {
         stub: &[u8],
         limits: &Limits,
         due: Instant,
-    ) -> Result<Option<(Fragment, Bytes)>, Breach> {
+    ) -> Result<Option<(Fragment, Bytes)>, ProtocolError> {
         let call = fragment.heading.call;
         let known = self.find(call);
         let index = match (flags & FIRST != 0, known) {
-            (true, Some(_)) => return Err(Breach::CallReused { call }),
-            (false, None) => return Err(Breach::StrayFragment { call }),
+            (true, Some(_)) => return Err(ProtocolError::CallReused { call }),
+            (false, None) => return Err(ProtocolError::StrayFragment { call }),
             (false, Some(index)) => index,
             (true, None) => {
                 let limit = limits.assemblies;
                 if self.open.len() >= limit {
-                    return Err(Breach::Assemblies { limit });
+                    return Err(ProtocolError::Assemblies { limit });
                 }
                 self.open.push(Assembly { first: *fragment, stub: BytesMut::new(), due });
                 self.open.len() - 1
@@ -63,11 +63,11 @@ impl Assemblies {
         };
         let size = self.held.saturating_add(stub.len() as u64);
         if size > limits.message {
-            return Err(Breach::OverLimit { size, limit: limits.message });
+            return Err(ProtocolError::OverLimit { size, limit: limits.message });
         }
-        let Some(open) = self.open.get_mut(index) else { return Err(Breach::StrayFragment { call }) };
+        let Some(open) = self.open.get_mut(index) else { return Err(ProtocolError::StrayFragment { call }) };
         if let Some(what) = open.first.differs(fragment) {
-            return Err(Breach::FragmentDiffers { call, what });
+            return Err(ProtocolError::FragmentDiffers { call, what });
         }
         open.stub.extend_from_slice(stub);
         self.held = size;

@@ -14,7 +14,7 @@
 use super::assembly::Assemblies;
 use super::shield::{self, Shield};
 use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT};
-use crate::pdu::{Breach, Heading, Pdu};
+use crate::pdu::{Heading, Pdu, ProtocolError};
 use bytes::BytesMut;
 use everywire_model::MessageClock;
 use everywire_model::{Event, Failure, Initiator, Limits, SendBuffer, Violation, Visit};
@@ -74,8 +74,8 @@ impl Channel {
     }
 
     /// Fails unless the connection is this far.
-    pub(crate) fn expect(&self, state: State, header: &Header) -> Result<(), Breach> {
-        if self.state == state { Ok(()) } else { Err(Breach::Unexpected { kind: header.kind.word() }) }
+    pub(crate) fn expect(&self, state: State, header: &Header) -> Result<(), ProtocolError> {
+        if self.state == state { Ok(()) } else { Err(ProtocolError::Unexpected { kind: header.kind.word() }) }
     }
 
     /// The security context of this index.
@@ -90,7 +90,7 @@ impl Channel {
         &mut self,
         now: Instant,
         input: &mut BytesMut,
-    ) -> Result<Option<(Header, BytesMut)>, Breach> {
+    ) -> Result<Option<(Header, BytesMut)>, ProtocolError> {
         self.missing = 0;
         if self.state == State::Over {
             // What comes after goodbye concerns nobody.
@@ -122,11 +122,11 @@ impl Channel {
         header: &Header,
         message: &mut [u8],
         begun: Option<usize>,
-    ) -> Result<(usize, Option<usize>), Breach> {
+    ) -> Result<(usize, Option<usize>), ProtocolError> {
         let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
         let head = shield::head(header);
         if trailer.contents_end() < head {
-            return Err(Breach::AuthLength { length: header.auth_length });
+            return Err(ProtocolError::AuthLength { length: header.auth_length });
         }
         let context = trailer.context;
         // The newest is the one in use.
@@ -134,19 +134,19 @@ impl Channel {
         // A fragment of a protected message is checked with the keys of the first one, even if its trailer
         // names another context: then its signature is tried, and the difference is told apart from a
         // forgery.
-        let index = begun.or_else(named).ok_or(Breach::UnknownSecurityContext { context })?;
+        let index = begun.or_else(named).ok_or(ProtocolError::UnknownSecurityContext { context })?;
         let Some(shield) = self.shields.get_mut(index) else {
-            return Err(Breach::UnknownSecurityContext { context });
+            return Err(ProtocolError::UnknownSecurityContext { context });
         };
         if begun.is_none() && !shield.fits(&trailer) {
-            return Err(Breach::SecurityContextReused { context });
+            return Err(ProtocolError::SecurityContextReused { context });
         }
         // At level connect nothing is signed, though some send what looks like a signature.
         if shield.signs() {
             shield.verify(message, &trailer, head)?;
         }
         if !shield.fits(&trailer) {
-            return Err(Breach::FragmentDiffers { call: header.call, what: "security context" });
+            return Err(ProtocolError::FragmentDiffers { call: header.call, what: "security context" });
         }
         Ok((trailer.contents_end(), Some(index)))
     }
@@ -222,10 +222,10 @@ impl Channel {
     }
 
     /// Fails if a PDU or a fragmented message that had begun is not whole by `now`.
-    pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), Breach> {
+    pub(crate) fn check_time(&mut self, now: Instant) -> Result<(), ProtocolError> {
         let assemblies = self.assemblies.due().filter(|due| *due <= now);
         let late = self.due.late(now).or_else(|| assemblies.map(|_| self.limits.message_time.as_secs()));
-        late.map_or(Ok(()), |seconds| Err(Breach::TooSlow { seconds }))
+        late.map_or(Ok(()), |seconds| Err(ProtocolError::TooSlow { seconds }))
     }
 
     /// When a fragmented message that begins now must be whole.
@@ -236,7 +236,7 @@ impl Channel {
     /// The violation.
     /// After this nothing is read any more; what is in `out` (a fault, a bind_nak) is still sent.
     #[cold]
-    pub(crate) fn broken(&mut self, breach: Breach) -> Violation {
+    pub(crate) fn broken(&mut self, breach: ProtocolError) -> Violation {
         self.state = State::Over;
         self.assemblies = Assemblies::default();
         self.due.stop();

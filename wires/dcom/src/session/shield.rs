@@ -14,7 +14,7 @@
 
 use crate::exporter::Correspondence;
 use crate::frame::{self, Header, TRAILER, Trailer};
-use crate::pdu::Breach;
+use crate::pdu::ProtocolError;
 use crate::security::Level;
 use bytes::Bytes;
 use everywire_auth::security::{Established, Mechanism, Principal, Protection};
@@ -133,12 +133,12 @@ impl Shield {
         message: &mut [u8],
         trailer: &Trailer,
         head: usize,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), ProtocolError> {
         // How long signatures are that others make is the mechanism's to say: those of Kerberos differ.
         let split = message.split_at_mut_checked(trailer.value()).filter(|_| head <= trailer.at);
-        let (front, signature) = split.ok_or(Breach::Signature)?;
-        let (message, sealed) = self.covered(front, head..trailer.at).ok_or(Breach::Signature)?;
-        self.protection.verify(message, sealed, signature).map_err(|_| Breach::Signature)
+        let (front, signature) = split.ok_or(ProtocolError::Signature)?;
+        let (message, sealed) = self.covered(front, head..trailer.at).ok_or(ProtocolError::Signature)?;
+        self.protection.verify(message, sealed, signature).map_err(|_| ProtocolError::Signature)
     }
 
     /// Whether a trailer was made with this context.

@@ -5,7 +5,7 @@
 //! one with the flag `END`. Nothing in the PDU says that there is one; it is found by its magic number.
 
 use crate::frame::{self, HEADER};
-use crate::pdu::{Breach, Heading, NDR, Syntax};
+use crate::pdu::{Heading, NDR, ProtocolError, Syntax};
 
 /// The `signature` of MS-RPCE 2.2.2.13.1.
 pub(crate) const MAGIC: [u8; 8] = [0x8a, 0xe3, 0x13, 0x71, 0x02, 0xf4, 0x36, 0x71];
@@ -64,7 +64,7 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said<'_>) {
 /// beginning is left alone.
 /// The search goes from the end, so that a magic number inside of the values loses against the real trailer
 /// behind them.
-pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, Breach> {
+pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, ProtocolError> {
     let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
     let Some(tail) = stub.get(from..) else { return Ok(stub.len()) };
     let starts = (0..tail.len().saturating_sub(MAGIC.len())).step_by(4).rev();
@@ -80,8 +80,8 @@ pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, Breach> {
 /// stands behind that one is padding and not looked at. Commands that are not known are passed over unless
 /// they must be understood. A trailer that ends before its last command is refused: the request was changed
 /// on its way.
-fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), Breach> {
-    let differs = |what| Err(Breach::Verification { what });
+fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), ProtocolError> {
+    let differs = |what| Err(ProtocolError::Verification { what });
     loop {
         // Always little-endian, whatever the PDU says.
         let Some([c0, c1, l0, l1]) = rest.first_chunk() else { return differs("length") };
@@ -111,8 +111,8 @@ fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), Breach> {
 
 /// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
 /// nothing about integers.
-fn check_header(data: &[u8], said: &Said<'_>) -> Result<(), Breach> {
-    let data = data.first_chunk::<HEADER>().ok_or(Breach::Verification { what: "length" })?;
+fn check_header(data: &[u8], said: &Said<'_>) -> Result<(), ProtocolError> {
+    let data = data.first_chunk::<HEADER>().ok_or(ProtocolError::Verification { what: "length" })?;
     let heading = said.heading;
     let [ptype, _, _, _, d0, _, _, _, i0, i1, i2, i3, c0, c1, o0, o1] = *data;
     let told = (ptype, d0, u32::from_le_bytes([i0, i1, i2, i3]));
@@ -120,7 +120,7 @@ fn check_header(data: &[u8], said: &Said<'_>) -> Result<(), Breach> {
     if told == ((heading.kind as u8, said.representation(), heading.call), heading.context, heading.opnum) {
         Ok(())
     } else {
-        Err(Breach::Verification { what: "header" })
+        Err(ProtocolError::Verification { what: "header" })
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
                 Said { interface: Syntax::new(Uuid::from_u128(8), 0), ..said() },
             ];
             for other in others {
-                assert!(matches!(check(&stub, &other), Err(Breach::Verification { .. })));
+                assert!(matches!(check(&stub, &other), Err(ProtocolError::Verification { .. })));
             }
             for cut in 1..60 {
                 let cut = &stub[..stub.len() - cut];

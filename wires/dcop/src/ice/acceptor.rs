@@ -8,7 +8,7 @@
 //! them but numbers, and the caller bounds the time and the answers. Cookies are compared in constant time.
 
 use super::core::{Class, Core, HEADER, IceHeader, Severity, put_byte_order, put_core, put_error};
-use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
+use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, ProtocolError, RELEASE, VENDOR, VERSION};
 use bytes::{Buf, BytesMut};
 use everywire_model::Violation;
 use std::sync::Arc;
@@ -123,7 +123,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// It is out of turn, or asks for what this side does not speak.
-    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
+    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
         use Awaits::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
         self.awaits = match (self.awaits, core) {
             (ByteOrder, Core::ByteOrder { little }) => {
@@ -131,7 +131,7 @@ impl Acceptor {
                 ConnectionSetup
             }
             (ConnectionSetup, Core::ConnectionSetup { methods, versions, .. }) => {
-                self.version = index(versions, &(1, 0)).ok_or(Wrong::NoVersion { what: "ICE" })?;
+                self.version = index(versions, &(1, 0)).ok_or(ProtocolError::NoVersion { what: "ICE" })?;
                 demand_cookie(methods, out)?;
                 ConnectionCookie
             }
@@ -146,13 +146,13 @@ impl Acceptor {
                     // The error names the protocol: it is written here, where the name is at hand.
                     let (class, sequence) = (Class::UNKNOWN_PROTOCOL, self.sequence);
                     put_error(out, class, core.minor(), Severity::Protocol, sequence, protocol);
-                    return Err(Wrong::UnknownProtocol);
+                    return Err(ProtocolError::UnknownProtocol);
                 }
                 if *opcode == 0 {
-                    return Err(Wrong::Value { what: "opcode of a protocol", value: 0 });
+                    return Err(ProtocolError::Value { what: "opcode of a protocol", value: 0 });
                 }
                 self.peer_opcode = *opcode;
-                self.version = index(versions, &VERSION).ok_or(Wrong::NoVersion { what: "DCOP" })?;
+                self.version = index(versions, &VERSION).ok_or(ProtocolError::NoVersion { what: "DCOP" })?;
                 demand_cookie(methods, out)?;
                 ProtocolCookie
             }
@@ -167,33 +167,39 @@ impl Acceptor {
                 put_core(out, &Core::PingReply);
                 self.awaits
             }
-            (awaits, core) => return Err(Wrong::State { minor: core.minor(), awaited: awaits.word() }),
+            (awaits, core) => {
+                return Err(ProtocolError::State { minor: core.minor(), awaited: awaits.word() });
+            }
         };
         Ok(Progress::More)
     }
 
     /// The same cookie is wanted both times.
-    fn check(&self, cookie: &[u8]) -> Result<(), Wrong> {
-        if everywire_auth::same_secret(&self.cookie, cookie) { Ok(()) } else { Err(Wrong::WrongCookie) }
+    fn check(&self, cookie: &[u8]) -> Result<(), ProtocolError> {
+        if everywire_auth::same_secret(&self.cookie, cookie) {
+            Ok(())
+        } else {
+            Err(ProtocolError::WrongCookie)
+        }
     }
 
     /// Tells the peer what it did wrong, in ICE's terms.
-    fn complain(&self, wrong: &Wrong, minor: u8, out: &mut Vec<u8>) {
+    fn complain(&self, wrong: &ProtocolError, minor: u8, out: &mut Vec<u8>) {
         let (class, severity, reason): (u16, Severity, &[u8]) = match wrong {
-            Wrong::UnknownProtocol => return,
-            Wrong::WrongCookie => {
+            ProtocolError::UnknownProtocol => return,
+            ProtocolError::WrongCookie => {
                 let reason = b"MIT-MAGIC-COOKIE-1 authentication rejected";
                 (Class::AUTH_REJECTED, Severity::Protocol, reason)
             }
-            Wrong::NoAuthentication => {
+            ProtocolError::NoAuthentication => {
                 let reason = b"only MIT-MAGIC-COOKIE-1 is accepted, and it was not offered";
                 (Class::AUTH_REJECTED, Severity::Protocol, reason)
             }
-            Wrong::NoVersion { .. } => (Class::NO_VERSION, Severity::Protocol, b""),
-            Wrong::Major { .. } => (Class::BAD_MAJOR, Severity::Connection, b""),
-            Wrong::Minor { .. } => (Class::BAD_MINOR, Severity::Connection, b""),
-            Wrong::State { .. } => (Class::BAD_STATE, Severity::Connection, b""),
-            Wrong::Value { .. } => (Class::BAD_VALUE, Severity::Connection, b""),
+            ProtocolError::NoVersion { .. } => (Class::NO_VERSION, Severity::Protocol, b""),
+            ProtocolError::Major { .. } => (Class::BAD_MAJOR, Severity::Connection, b""),
+            ProtocolError::Minor { .. } => (Class::BAD_MINOR, Severity::Connection, b""),
+            ProtocolError::State { .. } => (Class::BAD_STATE, Severity::Connection, b""),
+            ProtocolError::Value { .. } => (Class::BAD_VALUE, Severity::Connection, b""),
             _ => (Class::BAD_LENGTH, Severity::Connection, b""),
         };
         put_error(out, class, minor, severity, self.sequence, reason);
@@ -201,8 +207,8 @@ impl Acceptor {
 }
 
 /// Demands the cookie, if the peer can show one.
-fn demand_cookie(methods: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Wrong> {
-    let index = index(methods, &MAGIC_COOKIE).ok_or(Wrong::NoAuthentication)?;
+fn demand_cookie(methods: &[&[u8]], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
+    let index = index(methods, &MAGIC_COOKIE).ok_or(ProtocolError::NoAuthentication)?;
     put_core(out, &Core::AuthRequired { index, data: b"" });
     Ok(())
 }

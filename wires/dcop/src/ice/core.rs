@@ -10,7 +10,7 @@
 //! waits for them; all counts are of 8 bits, and each item is checked against what is left, so a message
 //! cannot make more than it is long.
 
-use super::{ICE_LIMIT, NATIVE_LITTLE, Wrong};
+use super::{ICE_LIMIT, NATIVE_LITTLE, ProtocolError};
 use everywire_model::named_numbers;
 
 /// Bytes in an ICE header.
@@ -32,15 +32,15 @@ impl IceHeader {
     ///
     /// # Errors
     /// The major opcode is not 0, or the message is larger than [`ICE_LIMIT`].
-    pub fn read(raw: &[u8; HEADER], little: bool) -> Result<Self, Wrong> {
+    pub fn read(raw: &[u8; HEADER], little: bool) -> Result<Self, ProtocolError> {
         let [major, minor, d0, d1, l0, l1, l2, l3] = *raw;
         if major != 0 {
-            return Err(Wrong::Major { major });
+            return Err(ProtocolError::Major { major });
         }
         let len = 8 * (u64::from(card32([l0, l1, l2, l3], little)) + 1);
         match usize::try_from(len) {
             Ok(len) if len <= ICE_LIMIT => Ok(Self { minor, data: [d0, d1], len }),
-            _ => Err(Wrong::OverLimit { size: len, limit: ICE_LIMIT as u64 }),
+            _ => Err(ProtocolError::OverLimit { size: len, limit: ICE_LIMIT as u64 }),
         }
     }
 }
@@ -195,14 +195,14 @@ impl<'a> Core<'a> {
     ///
     /// # Errors
     /// Unknown kinds; lengths that do not fit to the byte, apart from the padding to 8.
-    pub fn read(raw: &'a [u8], little: bool) -> Result<Self, Wrong> {
+    pub fn read(raw: &'a [u8], little: bool) -> Result<Self, ProtocolError> {
         let Some((first, body)) = raw.split_first_chunk::<HEADER>() else {
-            return Err(Wrong::Length { minor: 0 });
+            return Err(ProtocolError::Length { minor: 0 });
         };
         let header = IceHeader::read(first, little)?;
         let ([d0, d1], minor) = (header.data, header.minor);
         if header.len != raw.len() {
-            return Err(Wrong::Length { minor });
+            return Err(ProtocolError::Length { minor });
         }
         let mut fields = Fields { rest: body, little, minor };
         let core = match minor {
@@ -214,7 +214,7 @@ impl<'a> Core<'a> {
                 let values = std::mem::take(&mut fields.rest);
                 Self::Error { class, offending, severity, sequence, values }
             }
-            1 if d0 > 1 => return Err(Wrong::Value { what: "byte order", value: d0.into() }),
+            1 if d0 > 1 => return Err(ProtocolError::Value { what: "byte order", value: d0.into() }),
             1 => Self::ByteOrder { little: d0 == 0 },
             2 => {
                 let [must] = fields.take()?;
@@ -254,10 +254,10 @@ impl<'a> Core<'a> {
             10 => Self::PingReply,
             11 => Self::WantToClose,
             12 => Self::NoClose,
-            minor => return Err(Wrong::Minor { minor }),
+            minor => return Err(ProtocolError::Minor { minor }),
         };
         // The rest is the padding to a multiple of 8; its bytes mean nothing.
-        if fields.rest.len() >= 8 { Err(Wrong::Length { minor }) } else { Ok(core) }
+        if fields.rest.len() >= 8 { Err(ProtocolError::Length { minor }) } else { Ok(core) }
     }
 
     /// The number of the message, and the specification's word for it.
@@ -380,21 +380,23 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// So many bytes.
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Wrong> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Wrong::Length { minor: self.minor })?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {
+        let (taken, rest) =
+            self.rest.split_first_chunk::<N>().ok_or(ProtocolError::Length { minor: self.minor })?;
         self.rest = rest;
         Ok(*taken)
     }
 
     /// As many bytes as a count says.
-    fn slice(&mut self, len: usize) -> Result<&'a [u8], Wrong> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Wrong::Length { minor: self.minor })?;
+    fn slice(&mut self, len: usize) -> Result<&'a [u8], ProtocolError> {
+        let (taken, rest) =
+            self.rest.split_at_checked(len).ok_or(ProtocolError::Length { minor: self.minor })?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// A counted string, with its padding.
-    fn string(&mut self) -> Result<&'a [u8], Wrong> {
+    fn string(&mut self) -> Result<&'a [u8], ProtocolError> {
         let len = usize::from(card16(self.take()?, self.little));
         let text = self.slice(len)?;
         self.slice((2 + len).wrapping_neg() % 4)?;
@@ -402,18 +404,18 @@ impl<'a> Fields<'a> {
     }
 
     /// So many strings.
-    fn strings(&mut self, count: u8) -> Result<Vec<&'a [u8]>, Wrong> {
+    fn strings(&mut self, count: u8) -> Result<Vec<&'a [u8]>, ProtocolError> {
         (0..count).map(|_| self.string()).collect()
     }
 
     /// So many pairs of major and minor.
-    fn versions(&mut self, count: u8) -> Result<Vec<(u16, u16)>, Wrong> {
+    fn versions(&mut self, count: u8) -> Result<Vec<(u16, u16)>, ProtocolError> {
         let mut one = || Ok((card16(self.take()?, self.little), card16(self.take()?, self.little)));
         (0..count).map(|_| one()).collect()
     }
 
     /// Data of an authentication method: a length of 16 bits, 6 bytes without meaning, the data.
-    fn authentication(&mut self) -> Result<&'a [u8], Wrong> {
+    fn authentication(&mut self) -> Result<&'a [u8], ProtocolError> {
         let len = card16(self.take()?, self.little);
         self.take::<6>()?;
         self.slice(len.into())

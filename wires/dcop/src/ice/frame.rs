@@ -1,7 +1,7 @@
 //! Frames of DCOP messages: 12 bytes of header, the length in bytes and the key in the sender's byte order.
 
 use super::core::card32;
-use super::{HEADER, ICE_LIMIT, IceHeader, NATIVE_LITTLE, Progress, Wrong};
+use super::{HEADER, ICE_LIMIT, IceHeader, NATIVE_LITTLE, Progress, ProtocolError};
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Bytes in the header of a DCOP message.
@@ -100,7 +100,7 @@ impl Framing {
     /// # Errors
     /// An opcode that was not set up, a kind that does not exist, a length over the limit.
     #[inline]
-    pub fn peek(&self, input: &[u8]) -> Result<Peek, Wrong> {
+    pub fn peek(&self, input: &[u8]) -> Result<Peek, ProtocolError> {
         let Some(&[major, minor, _, _, l0, l1, l2, l3]) = input.first_chunk::<HEADER>() else {
             return Ok(Peek::Missing(0));
         };
@@ -113,16 +113,16 @@ impl Framing {
             });
         }
         if major != self.peer_opcode {
-            return Err(Wrong::Major { major });
+            return Err(ProtocolError::Major { major });
         }
         if !(minor::SEND..=minor::FIND).contains(&minor) {
-            return Err(Wrong::Minor { minor });
+            return Err(ProtocolError::Minor { minor });
         }
         let len = card32([l0, l1, l2, l3], self.little);
         let size = u64::from(len) + FRAME_HEADER as u64;
         let (Ok(len), Ok(whole), true) = (usize::try_from(len), usize::try_from(size), size <= self.limit)
         else {
-            return Err(Wrong::OverLimit { size, limit: self.limit });
+            return Err(ProtocolError::OverLimit { size, limit: self.limit });
         };
         match (whole.saturating_sub(input.len()), input.get(HEADER..).and_then(<[u8]>::first_chunk)) {
             (0, Some(key)) => Ok(Peek::Dcop(Head { minor, key: u32::from_ne_bytes(*key), len })),
@@ -135,7 +135,7 @@ impl Framing {
     ///
     /// # Errors
     /// As [`Framing::peek`].
-    pub fn split(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, Wrong> {
+    pub fn split(&mut self, input: &mut BytesMut) -> Result<Option<Frame>, ProtocolError> {
         self.wanted = 0;
         Ok(match self.peek(input)? {
             Peek::Missing(missing) => {

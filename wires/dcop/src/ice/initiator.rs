@@ -5,7 +5,7 @@
 //! refusal, whenever it comes; what this side does not expect is a violation, which nothing tells the peer.
 
 use super::core::{Core, HEADER, IceHeader, put_byte_order, put_core, reason};
-use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, RELEASE, VENDOR, VERSION, Wrong};
+use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, ProtocolError, RELEASE, VENDOR, VERSION};
 use bytes::{Buf, BytesMut};
 use everywire_model::Violation;
 
@@ -54,7 +54,7 @@ impl Initiator {
     /// Takes complete messages from `input` and appends to `out` what is to be sent.
     ///
     /// # Errors
-    /// The peer broke the protocol, or it refused: then the violation's name is [`Wrong::REFUSED`].
+    /// The peer broke the protocol, or it refused: then the violation's name is [`ProtocolError::REFUSED`].
     pub fn receive(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress, Violation> {
         loop {
             self.wanted = 0;
@@ -80,12 +80,12 @@ impl Initiator {
     }
 
     /// One message, in its turn.
-    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, Wrong> {
+    fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
         use Awaits::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
         let methods: Vec<&[u8]> = self.cookie.iter().map(|_| MAGIC_COOKIE).collect();
         self.awaits = match (self.awaits, core) {
             (_, Core::Error { class, values, .. }) => {
-                return Err(Wrong::Refused { class: *class, reason: reason(values, self.little) });
+                return Err(ProtocolError::Refused { class: *class, reason: reason(values, self.little) });
             }
             (ByteOrder, Core::ByteOrder { little }) => {
                 self.little = *little;
@@ -123,7 +123,7 @@ impl Initiator {
             (Protocol | ProtocolReply, Core::ProtocolReply { version, opcode, .. }) => {
                 only_version(*version)?;
                 if *opcode == 0 {
-                    return Err(Wrong::Value { what: "opcode of a protocol", value: 0 });
+                    return Err(ProtocolError::Value { what: "opcode of a protocol", value: 0 });
                 }
                 let swap = self.little != NATIVE_LITTLE;
                 return Ok(Progress::Done { peer_opcode: *opcode, my_opcode: OPCODE, swap });
@@ -132,13 +132,15 @@ impl Initiator {
                 put_core(out, &Core::PingReply);
                 self.awaits
             }
-            (awaits, core) => return Err(Wrong::State { minor: core.minor(), awaited: awaits.word() }),
+            (awaits, core) => {
+                return Err(ProtocolError::State { minor: core.minor(), awaited: awaits.word() });
+            }
         };
         Ok(Progress::More)
     }
 
     /// Answers with the cookie; `index` is the method that the peer has chosen of those offered.
-    fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), Wrong> {
+    fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         match &self.cookie {
             Some(cookie) if index == 0 => {
                 put_core(out, &Core::AuthReply { data: cookie });
@@ -146,17 +148,17 @@ impl Initiator {
             }
             _ => {
                 let what = "index of an authentication method offered";
-                Err(Wrong::Value { what, value: index.into() })
+                Err(ProtocolError::Value { what, value: index.into() })
             }
         }
     }
 }
 
 /// One version was offered, and so it is that of index 0.
-fn only_version(index: u8) -> Result<(), Wrong> {
+fn only_version(index: u8) -> Result<(), ProtocolError> {
     match index {
         0 => Ok(()),
-        _ => Err(Wrong::Value { what: "index of a version offered", value: index.into() }),
+        _ => Err(ProtocolError::Value { what: "index of a version offered", value: index.into() }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Core messages after the handshake.
 
-use super::Wrong;
+use super::ProtocolError;
 use super::core::{Class, Core, Severity, put_core, put_error};
 
 /// What a core message after the handshake asks for.
@@ -17,7 +17,7 @@ pub enum Late {
 ///
 /// # Errors
 /// A message that does not belong here: an error is appended, and the connection is to be closed.
-pub fn late(raw: &[u8], little: bool, sequence: u32, out: &mut Vec<u8>) -> Result<Late, Wrong> {
+pub fn late(raw: &[u8], little: bool, sequence: u32, out: &mut Vec<u8>) -> Result<Late, ProtocolError> {
     let wrong = match Core::read(raw, little) {
         Ok(Core::Ping) => {
             put_core(out, &Core::PingReply);
@@ -27,14 +27,14 @@ pub fn late(raw: &[u8], little: bool, sequence: u32, out: &mut Vec<u8>) -> Resul
         Ok(Core::WantToClose) => return Ok(Late::Close),
         Ok(Core::Error { severity: 0, .. } | Core::PingReply | Core::NoClose) => return Ok(Late::Go),
         Ok(Core::Error { .. }) => return Ok(Late::Close),
-        Ok(core) => Wrong::State { minor: core.minor(), awaited: "a DCOP message" },
+        Ok(core) => ProtocolError::State { minor: core.minor(), awaited: "a DCOP message" },
         Err(wrong) => wrong,
     };
     let (class, minor) = match &wrong {
-        Wrong::State { minor: 7, .. } => (Class::PROTOCOL_DUPLICATE, 7),
-        Wrong::State { minor, .. } => (Class::BAD_STATE, *minor),
-        Wrong::Minor { minor } => (Class::BAD_MINOR, *minor),
-        Wrong::Length { minor } => (Class::BAD_LENGTH, *minor),
+        ProtocolError::State { minor: 7, .. } => (Class::PROTOCOL_DUPLICATE, 7),
+        ProtocolError::State { minor, .. } => (Class::BAD_STATE, *minor),
+        ProtocolError::Minor { minor } => (Class::BAD_MINOR, *minor),
+        ProtocolError::Length { minor } => (Class::BAD_LENGTH, *minor),
         _ => (Class::BAD_VALUE, raw.get(1).copied().unwrap_or_default()),
     };
     put_error(out, class, minor, Severity::Connection, sequence, b"");

@@ -17,7 +17,7 @@ pub use core::{Class, Core, HEADER, IceHeader, Severity, put_core, put_error};
 pub use frame::{FRAME_HEADER, Frame, Framing, Head, Message, Peek, minor, put_message, set_length};
 pub use initiator::Initiator;
 pub use late::{Late, late};
-pub use violations::Wrong;
+pub use violations::ProtocolError;
 
 /// Whether this machine's byte order is little-endian.
 pub const NATIVE_LITTLE: bool = cfg!(target_endian = "little");

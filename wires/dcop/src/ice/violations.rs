@@ -6,7 +6,7 @@ violations! {
     "dcop"
     /// How a peer broke the protocol, or why it refused.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub enum Wrong {
+    pub enum ProtocolError {
         /// A message has an opcode that nothing was set up for.
         Major { major: u8 } => "a message has opcode {major}, which was not set up";
         /// No message has this minor opcode.
@@ -36,7 +36,7 @@ violations! {
     }
 }
 
-impl Wrong {
+impl ProtocolError {
     /// The name of the violation that says that the peer refused.
     pub const REFUSED: &'static str = "Refused";
 }

@@ -7,7 +7,7 @@ use super::peers::Slot;
 use super::router::{Router, reserved};
 use super::signals::Wish;
 use crate::address::SERVER;
-use crate::ice::{Wrong, minor};
+use crate::ice::{ProtocolError, minor};
 use crate::limits::NO_TREE;
 use crate::strings::{put_len, put_name, put_nullable};
 
@@ -180,7 +180,7 @@ impl Router {
 }
 
 /// The arguments that connecting and disconnecting have in common.
-fn wish<'a>(arguments: &mut Fields<'a>) -> Result<Wish<'a>, Wrong> {
+fn wish<'a>(arguments: &mut Fields<'a>) -> Result<Wish<'a>, ProtocolError> {
     Ok(Wish {
         sender: arguments.text("the sender's id")?,
         object: arguments.text("the sender's object")?,

@@ -1,6 +1,6 @@
 //! The fields of a payload that a router looks at, read in place.
 
-use crate::ice::Wrong;
+use crate::ice::ProtocolError;
 
 /// A counted text as it stands in a payload. Who passes it on copies it as it came, so that two spellings of
 /// the empty text stay apart.
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
 
     /// A text with its count.
     #[inline]
-    pub(super) fn text(&mut self, what: &'static str) -> Result<Text<'a>, Wrong> {
+    pub(super) fn text(&mut self, what: &'static str) -> Result<Text<'a>, ProtocolError> {
         let start = self.at;
         self.data(what)?;
         Ok(Text { raw: self.all.get(start..self.at).unwrap_or_default() })
@@ -48,20 +48,20 @@ impl<'a> Fields<'a> {
 
     /// Counted bytes, without the count.
     #[inline]
-    pub(super) fn data(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(super) fn data(&mut self, what: &'static str) -> Result<&'a [u8], ProtocolError> {
         let len = u32::from_be_bytes(self.take(what)?);
         let start = self.at;
         let data = usize::try_from(len).ok().and_then(|len| self.all.get(start..start.checked_add(len)?));
-        let data = data.ok_or(Wrong::Payload { what, at: start })?;
+        let data = data.ok_or(ProtocolError::Payload { what, at: start })?;
         self.at += data.len();
         Ok(data)
     }
 
     /// So many bytes.
     #[inline]
-    pub(super) fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Wrong> {
+    pub(super) fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], ProtocolError> {
         let taken = self.all.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
-        let taken = taken.ok_or(Wrong::Payload { what, at: self.at })?;
+        let taken = taken.ok_or(ProtocolError::Payload { what, at: self.at })?;
         self.at += N;
         Ok(*taken)
     }
@@ -104,9 +104,12 @@ mod tests {
             *text = fields.text("text").expect("it is there").bytes();
         }
         assert_eq!(texts, [&b"ab"[..], b"", b"a", b"ab"]);
-        assert_eq!(fields.text("one more").err(), Some(Wrong::Payload { what: "one more", at: out.len() }));
+        assert_eq!(
+            fields.text("one more").err(),
+            Some(ProtocolError::Payload { what: "one more", at: out.len() })
+        );
         let mut short = Fields::new(&[0, 0, 0, 3, b'a', b'b']);
-        assert_eq!(short.data("data").err(), Some(Wrong::Payload { what: "data", at: 4 }));
+        assert_eq!(short.data("data").err(), Some(ProtocolError::Payload { what: "data", at: 4 }));
     }
 
     #[test]

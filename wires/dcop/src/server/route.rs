@@ -18,7 +18,7 @@ use super::fields::{Fields, Text};
 use super::peers::{Slot, Wait};
 use super::router::Router;
 use crate::address::SERVER;
-use crate::ice::{FRAME_HEADER, Head, Wrong, minor};
+use crate::ice::{FRAME_HEADER, Head, ProtocolError, minor};
 use crate::limits::FIRST_KEY;
 use crate::strings::{put_data, put_name};
 use bytes::{Buf, Bytes, BytesMut};
@@ -52,7 +52,7 @@ impl Router {
     /// # Errors
     /// Its payload is not what its kind needs.
     #[inline]
-    pub(super) fn dcop(&mut self, slot: Slot, head: Head, input: &mut BytesMut) -> Result<(), Wrong> {
+    pub(super) fn dcop(&mut self, slot: Slot, head: Head, input: &mut BytesMut) -> Result<(), ProtocolError> {
         let end = FRAME_HEADER + head.len;
         let payload = input.get(FRAME_HEADER..end).unwrap_or_default();
         let receiver = self.route(slot, head, payload)?;
@@ -75,7 +75,12 @@ impl Router {
     /// tells whose call that is, is awaited; the rest is dropped as it comes. Whether the next message may be
     /// looked for.
     #[cold]
-    pub(super) fn oversized(&mut self, slot: Slot, size: u64, input: &mut BytesMut) -> Result<bool, Wrong> {
+    pub(super) fn oversized(
+        &mut self,
+        slot: Slot,
+        size: u64,
+        input: &mut BytesMut,
+    ) -> Result<bool, ProtocolError> {
         // Two ids and the number of a reply.
         let front = FRAME_HEADER + 2 * (4 + self.settings.name + 1) + 4;
         let front = front.min(usize::try_from(size).unwrap_or(usize::MAX));
@@ -98,7 +103,13 @@ impl Router {
     }
 
     /// Tells whoever waits for what a message over the limit would have brought.
-    fn fail_oversized(&mut self, slot: Slot, kind: u8, key: u32, payload: &[u8]) -> Result<(), Wrong> {
+    fn fail_oversized(
+        &mut self,
+        slot: Slot,
+        kind: u8,
+        key: u32,
+        payload: &[u8],
+    ) -> Result<(), ProtocolError> {
         let mut fields = Fields::new(payload);
         let ends = Ends { from: fields.text("the sender's id")?, to: fields.text("the receiver's id")? };
         let head = Head { minor: kind, key, len: payload.len() };
@@ -130,7 +141,7 @@ impl Router {
     /// To whom the message is to be passed on as it is; everything else is done here. Fields behind the two
     /// ids are read only where the server itself is asked.
     #[inline]
-    fn route(&mut self, slot: Slot, head: Head, payload: &[u8]) -> Result<Option<Slot>, Wrong> {
+    fn route(&mut self, slot: Slot, head: Head, payload: &[u8]) -> Result<Option<Slot>, ProtocolError> {
         let mut fields = Fields::new(payload);
         let from = fields.text("the sender's id")?;
         let to = fields.text("the receiver's id")?;
@@ -159,7 +170,7 @@ impl Router {
         ends: Ends<'_>,
         fields: &mut Fields<'_>,
         payload: &[u8],
-    ) -> Result<Option<Slot>, Wrong> {
+    ) -> Result<Option<Slot>, ProtocolError> {
         let to = ends.to.bytes();
         if to == SERVER {
             let (object, function) = (fields.text("the object")?, fields.text("the function")?);
@@ -207,7 +218,7 @@ impl Router {
         head: Head,
         ends: Ends<'_>,
         fields: &mut Fields<'_>,
-    ) -> Result<Option<Slot>, Wrong> {
+    ) -> Result<Option<Slot>, ProtocolError> {
         if let Some(target) = self.find(slot, ends.to.bytes()) {
             if let Some(depth) = self.may_call(slot, ends.from, head.key)
                 && let Some(callee) = self.peers.get_mut(target)

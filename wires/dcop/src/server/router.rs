@@ -17,7 +17,7 @@ use super::Settings;
 use super::peers::{Peer, Peers, Post, Slot, State};
 use super::signals::Signals;
 use crate::address::SERVER;
-use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, Wrong, late, minor};
+use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, ProtocolError, late, minor};
 use crate::limits::{FIRST_KEY, LONGEST, NO_TREE};
 use bytes::BytesMut;
 use everywire_model::message_clock::time_for;
@@ -185,13 +185,13 @@ impl Router {
 
     /// One message; `false` if none is whole.
     #[inline]
-    fn message(&mut self, slot: Slot, framing: Framing, input: &mut BytesMut) -> Result<bool, Wrong> {
+    fn message(&mut self, slot: Slot, framing: Framing, input: &mut BytesMut) -> Result<bool, ProtocolError> {
         let Some(peer) = self.peers.get_mut(slot) else { return Ok(false) };
         if peer.skip > 0 {
             return Ok(peer.drop_rest(input));
         }
         let peek = match framing.peek(input) {
-            Err(Wrong::OverLimit { size, .. }) if size <= LONGEST && input.first() != Some(&0) => {
+            Err(ProtocolError::OverLimit { size, .. }) if size <= LONGEST && input.first() != Some(&0) => {
                 return self.oversized(slot, size, input);
             }
             other => other?,

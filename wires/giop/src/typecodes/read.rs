@@ -18,7 +18,7 @@
 
 use super::unfold::{EncodedTypeCode, LazyLevel, Place, Recursive};
 use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
 use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Order, Referent, Sequence, Struct, Text, TextKind, Union,
@@ -361,7 +361,7 @@ impl<'a, 'b> Reader<'a, 'b> {
 }
 
 /// The name of a member.
-fn name_of(get: &mut Get<'_>) -> Result<Name, Bad> {
+fn name_of(get: &mut Get<'_>) -> Result<Name, DecodeError> {
     get.text().map(Cow::Owned)
 }
 
@@ -380,7 +380,7 @@ pub(super) fn is_simple(code: u32) -> bool {
 ///
 /// # Errors
 /// The parameters end early, or a fixed-point number has digits that CORBA does not allow.
-fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, Bad> {
+fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, DecodeError> {
     Ok(Some(match code {
         kind::NULL | kind::VOID => Shape::Void,
         kind::SHORT => Shape::I16,

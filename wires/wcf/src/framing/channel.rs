@@ -30,7 +30,7 @@ use crate::compression::Format;
 use crate::layer::Layer;
 use crate::nbfx::integer;
 use crate::settings::Settings;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::message_clock::time_for;
@@ -121,7 +121,7 @@ impl Channel {
 
     /// A message as it was before it was compressed.
     #[inline]
-    pub(super) fn unpacked(&self, document: Bytes) -> Result<Bytes, Breach> {
+    pub(super) fn unpacked(&self, document: Bytes) -> Result<Bytes, ProtocolError> {
         match self.compression {
             None => Ok(document),
             Some(format) => self.unpack(format, &document),
@@ -129,14 +129,14 @@ impl Channel {
     }
 
     #[cold]
-    fn unpack(&self, format: Format, document: &Bytes) -> Result<Bytes, Breach> {
+    fn unpack(&self, format: Format, document: &Bytes) -> Result<Bytes, ProtocolError> {
         let quotas = &self.settings.quotas;
         format.unpack(document, quotas).map_err(|failure| match failure.kind() {
             Kind::LimitExceeded => {
                 let limit = quotas.max_received_message_size;
-                Breach::OverLimit { size: limit.saturating_add(1), limit }
+                ProtocolError::OverLimit { size: limit.saturating_add(1), limit }
             }
-            _ => Breach::Envelope { message: failure.to_string() },
+            _ => ProtocolError::Envelope { message: failure.to_string() },
         })
     }
 
@@ -283,13 +283,17 @@ impl Channel {
 
     /// The message of the Sized Envelope record at the front of the input: its bytes are those of the input, not copied.
     #[inline]
-    pub(super) fn sized(&mut self, now: Instant, input: &mut BytesMut) -> Result<Option<Bytes>, Breach> {
+    pub(super) fn sized(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+    ) -> Result<Option<Bytes>, ProtocolError> {
         let Some((size, width)) = size(input.get(1..).unwrap_or_default())? else {
             self.wait(now, input.len(), input.len() + 1);
             return Ok(None);
         };
         if size == 0 {
-            return Err(Breach::Empty { record: RecordKind::SizedEnvelope });
+            return Err(ProtocolError::Empty { record: RecordKind::SizedEnvelope });
         }
         self.check_size(size)?;
         let whole = 1 + width + size;
@@ -315,7 +319,11 @@ impl Channel {
     }
 
     /// Takes a chunk: the message with its end, nothing (empty) before that; `None` if it is not here yet.
-    pub(super) fn chunk(&mut self, now: Instant, input: &mut BytesMut) -> Result<Option<Bytes>, Breach> {
+    pub(super) fn chunk(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+    ) -> Result<Option<Bytes>, ProtocolError> {
         let held = self.chunks.as_ref().map_or(0, |chunks| chunks.size);
         let Some((size, width)) = size(input)? else {
             self.wait(now, held + input.len() + 1, held + input.len() + 2);
@@ -324,7 +332,7 @@ impl Channel {
         if size == 0 {
             let chunks = self.chunks.take().unwrap_or_default();
             if chunks.size == 0 {
-                return Err(Breach::Empty { record: RecordKind::UnsizedEnvelope });
+                return Err(ProtocolError::Empty { record: RecordKind::UnsizedEnvelope });
             }
             input.advance(width);
             self.received += width as u64;
@@ -353,9 +361,9 @@ impl Channel {
     }
 
     /// `size` bytes of a message are announced, or are here already with the next chunk.
-    fn check_size(&self, size: usize) -> Result<(), Breach> {
+    fn check_size(&self, size: usize) -> Result<(), ProtocolError> {
         let (size, limit) = (size as u64, self.settings.quotas.max_received_message_size);
-        if size > limit { Err(Breach::OverLimit { size, limit }) } else { Ok(()) }
+        if size > limit { Err(ProtocolError::OverLimit { size, limit }) } else { Ok(()) }
     }
 
     /// Notes that a message has begun and `whole - have` bytes of it are missing. The time that it gets counts from its first
@@ -378,8 +386,8 @@ impl Channel {
     }
 
     /// Whether it is not, in time.
-    pub(super) fn check_time(&self, now: Instant) -> Result<(), Breach> {
-        self.due.late(now).map_or(Ok(()), |seconds| Err(Breach::TooSlow { seconds }))
+    pub(super) fn check_time(&self, now: Instant) -> Result<(), ProtocolError> {
+        self.due.late(now).map_or(Ok(()), |seconds| Err(ProtocolError::TooSlow { seconds }))
     }
 }
 

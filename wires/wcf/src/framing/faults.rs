@@ -6,7 +6,7 @@
 
 use super::records::RecordKind;
 use crate::settings::Security;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{Failure, Initiator, Kind};
 
 /// What every fault of the specification begins with.
@@ -103,7 +103,7 @@ pub fn upgrade_refused(via: &str, asked: Security) -> Failure {
 /// What to try where a service demands security.
 pub(super) const DEMANDED: &str = "the service demands security: give credentials (USER:PASSWORD@ before the host), or security=tls, windows or username, as it has it";
 
-impl Breach {
+impl ProtocolError {
     /// The name of the fault by which the accepting side tells the peer of this, if by any: Microsoft closes without a
     /// word on most.
     pub fn fault(&self) -> Option<&'static str> {

@@ -20,7 +20,7 @@
 
 use super::records::{Record, RecordKind, put_text};
 use crate::compression::Format;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::named_variants;
 
 named_variants! {
@@ -126,21 +126,21 @@ impl Reading {
     /// Takes the next record; the preamble once it is whole, but for upgrades and its end.
     ///
     /// # Errors
-    /// [`Breach::Unexpected`] out of order; versions, modes, encodings that this side does not speak; a via that is no text.
-    pub fn take(&mut self, record: &Record<'_>) -> Result<Option<Preamble>, Breach> {
+    /// [`ProtocolError::Unexpected`] out of order; versions, modes, encodings that this side does not speak; a via that is no text.
+    pub fn take(&mut self, record: &Record<'_>) -> Result<Option<Preamble>, ProtocolError> {
         match (record.kind, record.content) {
             // The minor number changes nothing that is known (MC-NMF, note 3).
             (RecordKind::Version, [1, _]) if !self.version => self.version = true,
             (RecordKind::Version, &[major, minor]) if !self.version => {
-                return Err(Breach::Version { major, minor });
+                return Err(ProtocolError::Version { major, minor });
             }
             (RecordKind::Mode, &[octet]) if self.version && self.mode.is_none() => {
                 // The rest of its connection would be one message, of which nobody says where it ends.
                 let mode = Mode::of_number(octet).filter(|mode| *mode != Mode::SingletonSized);
-                self.mode = Some(mode.ok_or(Breach::Mode { mode: octet })?);
+                self.mode = Some(mode.ok_or(ProtocolError::Mode { mode: octet })?);
             }
             (RecordKind::Via, text) if self.mode.is_some() && self.via.is_none() => {
-                self.via = Some(std::str::from_utf8(text).map_err(|_| Breach::Via)?.to_owned());
+                self.via = Some(std::str::from_utf8(text).map_err(|_| ProtocolError::Via)?.to_owned());
             }
             (RecordKind::KnownEncoding | RecordKind::ExtensibleEncoding, _) if self.via.is_some() => {
                 // Taken out, so that the next preamble on the connection begins anew.
@@ -156,20 +156,20 @@ impl Reading {
     }
 
     /// The error names what is missing; a second Version or Mode gets the same answer.
-    fn unexpected(&self, record: &Record<'_>) -> Breach {
+    fn unexpected(&self, record: &Record<'_>) -> ProtocolError {
         let expected = match self {
             Self { version: false, .. } => "Version",
             Self { mode: None, .. } => "Mode",
             Self { via: None, .. } => "Via",
             _ => "Known Encoding",
         };
-        Breach::Unexpected { record: record.kind, expected }
+        ProtocolError::Unexpected { record: record.kind, expected }
     }
 }
 
 /// The encoding of a record, and how messages are compressed. An unknown one is told by its number or its
 /// content type.
-fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>), Breach> {
+fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>), ProtocolError> {
     let mut compression = None;
     let (known, name) = match (record.kind, record.content) {
         (RecordKind::KnownEncoding, [octet]) => {
@@ -194,7 +194,7 @@ fn encoding(record: &Record<'_>, mode: Mode) -> Result<(Encoding, Option<Format>
             (known, text.escape_debug().to_string())
         }
     };
-    let known = known.filter(|known| known.fits(mode)).ok_or(Breach::ContentType { name })?;
+    let known = known.filter(|known| known.fits(mode)).ok_or(ProtocolError::ContentType { name })?;
     Ok((known, compression))
 }
 
@@ -203,7 +203,7 @@ mod tests {
     use super::super::records::{Bounds, read};
     use super::*;
 
-    fn taken(mut bytes: &[u8]) -> Result<Option<Preamble>, Breach> {
+    fn taken(mut bytes: &[u8]) -> Result<Option<Preamble>, ProtocolError> {
         let mut reading = Reading::default();
         while let Some((record, len)) = read(bytes, &Bounds { via: 2048, content_type: 256 })? {
             bytes = &bytes[len..];
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn records_out_of_order_are_refused() {
         let expected = |bytes: &[u8]| match taken(bytes) {
-            Err(Breach::Unexpected { expected, .. }) => expected,
+            Err(ProtocolError::Unexpected { expected, .. }) => expected,
             other => panic!("{other:?}"),
         };
         assert_eq!(expected(&[0x0c]), "Version");
@@ -248,12 +248,15 @@ mod tests {
 
     #[test]
     fn what_is_not_spoken_is_named() {
-        assert_eq!(taken(&[0, 2, 0]), Err(Breach::Version { major: 2, minor: 0 }));
-        assert_eq!(taken(&[0, 1, 0, 1, 9]), Err(Breach::Mode { mode: 9 }));
-        assert_eq!(taken(&[0, 1, 0, 1, 4]), Err(Breach::Mode { mode: 4 }));
-        assert_eq!(taken(&[0, 1, 0, 1, 2, 2, 1, 0xff]), Err(Breach::Via));
+        assert_eq!(taken(&[0, 2, 0]), Err(ProtocolError::Version { major: 2, minor: 0 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 9]), Err(ProtocolError::Mode { mode: 9 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 4]), Err(ProtocolError::Mode { mode: 4 }));
+        assert_eq!(taken(&[0, 1, 0, 1, 2, 2, 1, 0xff]), Err(ProtocolError::Via));
         let streamed = taken(&[0, 1, 0, 1, 1, 2, 1, b'x', 3, 8]);
-        assert_eq!(streamed, Err(Breach::ContentType { name: "application/soap+msbinsession1".into() }));
+        assert_eq!(
+            streamed,
+            Err(ProtocolError::ContentType { name: "application/soap+msbinsession1".into() })
+        );
     }
 
     #[test]

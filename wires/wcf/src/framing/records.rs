@@ -16,7 +16,7 @@
 //! * A record with an empty text, which the specification does not have, is refused.
 
 use crate::nbfx::int31;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::named_variants;
 
 /// Bytes of a fault's URI and of an upgrade's name that are read (MC-NMF 3.1.4.7).
@@ -66,10 +66,10 @@ pub struct Bounds {
 /// refused on the word of its size, before it has come.
 ///
 /// # Errors
-/// [`Breach::UnknownRecord`], [`Breach::Size`], [`Breach::Empty`], and what is said of texts that are too long.
-pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, usize)>, Breach> {
+/// [`ProtocolError::UnknownRecord`], [`ProtocolError::Size`], [`ProtocolError::Empty`], and what is said of texts that are too long.
+pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, usize)>, ProtocolError> {
     let Some((octet, rest)) = bytes.split_first() else { return Ok(None) };
-    let kind = RecordKind::of_number(*octet).ok_or(Breach::UnknownRecord { octet: *octet })?;
+    let kind = RecordKind::of_number(*octet).ok_or(ProtocolError::UnknownRecord { octet: *octet })?;
     let most = match kind {
         RecordKind::Via => bounds.via,
         RecordKind::ExtensibleEncoding => bounds.content_type,
@@ -86,10 +86,10 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
     };
     let Some((size, width)) = size(rest)? else { return Ok(None) };
     if size == 0 {
-        return Err(Breach::Empty { record: kind });
+        return Err(ProtocolError::Empty { record: kind });
     }
     if size > most {
-        return Err(Breach::TextTooLong { record: kind, size, limit: most });
+        return Err(ProtocolError::TextTooLong { record: kind, size, limit: most });
     }
     let content = rest.get(width..width + size);
     Ok(content.map(|content| (Record { kind, content }, 1 + width + size)))
@@ -98,10 +98,10 @@ pub fn read<'a>(bytes: &'a [u8], bounds: &Bounds) -> Result<Option<(Record<'a>, 
 /// The encoded size at the front of `bytes` (MC-NMF 2.2.2) and how many bytes it takes; `None` if its end has not come.
 ///
 /// # Errors
-/// [`Breach::Size`] above 31 bits, as Microsoft has it, or with needless bytes.
+/// [`ProtocolError::Size`] above 31 bits, as Microsoft has it, or with needless bytes.
 #[inline]
-pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, Breach> {
-    let size = int31::parse(bytes).map_err(|()| Breach::Size)?;
+pub fn size(bytes: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
+    let size = int31::parse(bytes).map_err(|()| ProtocolError::Size)?;
     Ok(size.map(|(size, width)| (size as usize, width)))
 }
 
@@ -148,7 +148,7 @@ mod tests {
             &[0xff, 0xff, 0xff, 0xff, 0x0f],
             &[0x80, 0x80, 0x80, 0x80, 0x80],
         ] {
-            assert_eq!(size(bad), Err(Breach::Size), "{bad:02x?}");
+            assert_eq!(size(bad), Err(ProtocolError::Size), "{bad:02x?}");
         }
     }
 
@@ -159,12 +159,12 @@ mod tests {
         int31::put(2049, &mut via);
         assert_eq!(
             read(&via, &bounds),
-            Err(Breach::TextTooLong { record: RecordKind::Via, size: 2049, limit: 2048 })
+            Err(ProtocolError::TextTooLong { record: RecordKind::Via, size: 2049, limit: 2048 })
         );
         let mut upgrade = vec![RecordKind::UpgradeRequest as u8];
         int31::put(257, &mut upgrade);
-        assert!(matches!(read(&upgrade, &bounds), Err(Breach::TextTooLong { .. })));
-        assert_eq!(read(&[0x02, 0x00], &bounds), Err(Breach::Empty { record: RecordKind::Via }));
-        assert_eq!(read(&[0x0d], &bounds), Err(Breach::UnknownRecord { octet: 0x0d }));
+        assert!(matches!(read(&upgrade, &bounds), Err(ProtocolError::TextTooLong { .. })));
+        assert_eq!(read(&[0x02, 0x00], &bounds), Err(ProtocolError::Empty { record: RecordKind::Via }));
+        assert_eq!(read(&[0x0d], &bounds), Err(ProtocolError::UnknownRecord { octet: 0x0d }));
     }
 }

@@ -33,7 +33,7 @@ use crate::wire_state::Node;
 use crate::{limits, metadata};
 use bytes::{Bytes, BytesMut};
 use door::door;
-use everywire_http::{Bounds, Breach, Received, Server};
+use everywire_http::{Bounds, ProtocolError, Received, Server};
 use everywire_model::body::Handle;
 use everywire_model::layered::Proof;
 use everywire_model::{
@@ -200,7 +200,7 @@ impl Accepting {
 
     /// What the link is told of a breach of HTTP.
     #[cold]
-    fn violation(&self, breach: Breach) -> Violation {
+    fn violation(&self, breach: ProtocolError) -> Violation {
         violation(breach, self.server.received())
     }
 

@@ -34,7 +34,7 @@ use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
 use everywire_http::coding::GZIP;
-use everywire_http::{Breach, Client, Returned, basic};
+use everywire_http::{Client, ProtocolError, Returned, basic};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
@@ -170,7 +170,7 @@ impl Connecting {
     }
 
     /// Sends what waits, and takes what came back.
-    fn work(&mut self, now: Instant) -> Result<(), Breach> {
+    fn work(&mut self, now: Instant) -> Result<(), ProtocolError> {
         loop {
             // The session decides what goes next, once nothing waits before it.
             if self.reliable.is_some() && self.queue.is_empty() {
@@ -208,7 +208,7 @@ impl Connecting {
     }
 
     /// One response.
-    fn settle(&mut self, now: Instant, flight: Flight, returned: Returned) -> Result<(), Breach> {
+    fn settle(&mut self, now: Instant, flight: Flight, returned: Returned) -> Result<(), ProtocolError> {
         match returned {
             Returned::Response(parts, body) if flight.kind == Asking::Sequence => {
                 self.sequenced(now, &flight, &parts, body)
@@ -235,7 +235,7 @@ impl Connecting {
                     return Err(if foreign { self.lost(failure) } else { self.cut(failure) });
                 }
                 self.fail(&flight, failure);
-                if foreign { Err(Breach::Response { message }) } else { Ok(()) }
+                if foreign { Err(ProtocolError::Response { message }) } else { Ok(()) }
             }
         }
     }

@@ -22,7 +22,7 @@ pub use multipart::{MAX_PART_HEADERS, MAX_PARTS};
 use crate::limits::too_large;
 use crate::settings::{Binding, Security, Settings};
 use crate::soap::Dialect;
-use everywire_http::Breach;
+use everywire_http::ProtocolError;
 use everywire_model::layered::{MakeSession, Proof};
 use everywire_model::{Config, Failure, Session, Violation};
 use everywire_tls::{Channel, Secured, Terms};
@@ -69,10 +69,10 @@ fn dialect(settings: &Settings) -> Dialect {
 
 /// A breach of HTTP as this wire names it; a message that is too large has WCF's sentence.
 #[cold]
-fn violation(breach: Breach, offset: u64) -> Violation {
+fn violation(breach: ProtocolError, offset: u64) -> Violation {
     let violation = Violation { wire: "wcf", ..breach.violation(offset) };
     match breach {
-        Breach::OverLimit { limit } => Violation { message: too_large(limit), ..violation },
+        ProtocolError::OverLimit { limit } => Violation { message: too_large(limit), ..violation },
         _ => violation,
     }
 }

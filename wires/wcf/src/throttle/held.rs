@@ -6,7 +6,7 @@
 
 use crate::settings::Settings;
 use crate::throttle::{Entry, Turn};
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{CallId, Event, Expects};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Held {
     }
 
     /// Whether a session begins now; if not, it waits, and this is to be asked again.
-    pub(crate) fn enter(&mut self) -> Result<bool, Breach> {
+    pub(crate) fn enter(&mut self) -> Result<bool, ProtocolError> {
         let quotas = &self.settings.quotas;
         let limit = quotas.max_concurrent_sessions;
         // No bound, or it is in already: a second preamble on the same connection asks again.
@@ -51,7 +51,7 @@ impl Held {
             let most = quotas.max_pending_connections;
             self.settings.throttle.sessions.enter(limit, most, self.waker.as_ref())
         };
-        self.session = is_in(&mut self.session_turn, enter).ok_or(Breach::Busy { limit })?;
+        self.session = is_in(&mut self.session_turn, enter).ok_or(ProtocolError::Busy { limit })?;
         Ok(self.session)
     }
 

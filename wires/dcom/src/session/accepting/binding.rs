@@ -16,8 +16,8 @@ use super::state::{Accepting, Admission, Presentation, Target};
 use crate::frame::{HEADER, HEADER_SIGNING, Header, MIN_FRAGMENT, MULTIPLEX, Trailer};
 use crate::limits;
 use crate::pdu::{
-    Bind, BindAck, BindNak, Breach, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
-    FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
+    Bind, BindAck, BindNak, ContextElement, ContextResult, FEATURE_KEEP_ON_ORPHAN,
+    FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS, NDR, Pdu, ProtocolError, Syntax, nak,
 };
 use crate::security::{Level, Security, address_of_peer, is_tcp};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
@@ -52,7 +52,7 @@ enum Leg {
 impl Accepting {
     /// A bind: the first PDU of a connection, and the only one of its kind. Fragment sizes, the association
     /// group, the presentation contexts and the first security context are agreed on here.
-    pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn bind_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         self.channel.expect(State::Unbound, header)?;
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
@@ -82,7 +82,7 @@ impl Accepting {
     }
 
     /// The client needs more.
-    pub(super) fn alter_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn alter_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         self.channel.expect(State::Open, header)?;
         let (bind, trailer) = contents(header, message)?;
         let results = self.negotiate_contexts(&bind.contexts)?;
@@ -101,16 +101,16 @@ impl Accepting {
     }
 
     /// The last of three tokens: nothing is answered, and who is not let in learns it from the first call.
-    pub(super) fn auth3_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn auth3_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         const KIND: &str = "auth3";
-        let trailer = header.trailer(message)?.ok_or(Breach::Unprotected { kind: KIND })?;
+        let trailer = header.trailer(message)?.ok_or(ProtocolError::Unprotected { kind: KIND })?;
         check_pad(header, &trailer)?;
         let waits = |held: &Admission| held.id == trailer.context && held.acceptor.is_some();
         if self.channel.state != State::Open || !self.admissions.iter().any(waits) {
-            return Err(Breach::Unexpected { kind: KIND });
+            return Err(ProtocolError::Unexpected { kind: KIND });
         }
         match self.authenticate(Some(trailer), message, Leg::Last) {
-            Ok(_) | Err(Breach::Denied) => Ok(()),
+            Ok(_) | Err(ProtocolError::Denied) => Ok(()),
             Err(breach) => Err(breach),
         }
     }
@@ -123,7 +123,7 @@ impl Accepting {
 
     /// Joins an association group: one that belongs to nobody where nobody says who calls, else any that there is; whether
     /// it is the caller's shows when it has proved who it is.
-    fn join(&mut self, asked: u32, proves: bool) -> Result<u32, Breach> {
+    fn join(&mut self, asked: u32, proves: bool) -> Result<u32, ProtocolError> {
         self.leave();
         let joined = match &self.exporter {
             Some(exporter) if proves => exporter.associations().enter(asked),
@@ -132,16 +132,16 @@ impl Accepting {
             None => (asked == 0).then_some(1),
         };
         self.group = joined;
-        joined.ok_or(Breach::Group { group: asked })
+        joined.ok_or(ProtocolError::Group { group: asked })
     }
 
     /// One result for each element, in the order of the elements: the client tells them apart by their place
     /// alone. The negotiation of features (MS-RPCE 2.2.2.14) is an element of its own and may be there only
     /// once.
-    fn negotiate_contexts(&mut self, asked: &[ContextElement]) -> Result<Vec<ContextResult>, Breach> {
+    fn negotiate_contexts(&mut self, asked: &[ContextElement]) -> Result<Vec<ContextResult>, ProtocolError> {
         let features = |element: &&ContextElement| features_of(element).is_some();
         if asked.iter().filter(features).count() > 1 {
-            return Err(Breach::FeaturesTwice);
+            return Err(ProtocolError::FeaturesTwice);
         }
         let mut results = Vec::with_capacity(asked.len());
         for (index, element) in asked.iter().enumerate() {
@@ -160,7 +160,7 @@ impl Accepting {
     }
 
     /// A context that is refused does not fail the bind: the client sees the result of each.
-    fn negotiate_context(&mut self, element: &ContextElement) -> Result<ContextResult, Breach> {
+    fn negotiate_context(&mut self, element: &ContextElement) -> Result<ContextResult, ProtocolError> {
         if let Some(bits) = features_of(element) {
             let bits = bits & FEATURES;
             self.keeps_on_orphan |= bits & FEATURE_KEEP_ON_ORPHAN != 0;
@@ -170,7 +170,7 @@ impl Accepting {
         let known = self.contexts.iter().find(|known| known.id == element.id);
         // A number stands for one interface as long as the connection lasts.
         if known.is_some_and(|known| known.syntax != element.interface) {
-            return Err(Breach::UnknownContext { context: element.id });
+            return Err(ProtocolError::UnknownContext { context: element.id });
         }
         let Some(target) = self.target(&element.interface) else {
             return Ok(ContextResult::UNKNOWN_INTERFACE);
@@ -230,7 +230,7 @@ impl Accepting {
         trailer: Option<Trailer>,
         message: &[u8],
         leg: Leg,
-    ) -> Result<Option<Token>, Breach> {
+    ) -> Result<Option<Token>, ProtocolError> {
         let Some(trailer) = trailer else { return Ok(None) };
         let token = message.get(trailer.value()..).unwrap_or_default();
         let (context, mechanism, level) = (trailer.context, trailer.mechanism, trailer.level);
@@ -241,17 +241,17 @@ impl Accepting {
                 return Ok(None);
             }
             // Nobody becomes somebody else.
-            return Err(Breach::SecurityContextReused { context });
+            return Err(ProtocolError::SecurityContextReused { context });
         }
         let index = self.admission(&trailer, leg == Leg::First)?;
-        let Some(admission) = self.admissions.get_mut(index) else { return Err(Breach::Denied) };
+        let Some(admission) = self.admissions.get_mut(index) else { return Err(ProtocolError::Denied) };
         if admission.mechanism != mechanism && mechanism != 0 {
-            return Err(Breach::Authentication { mechanism, level });
+            return Err(ProtocolError::Authentication { mechanism, level });
         }
         if (admission.mechanism, admission.level as u8) != (mechanism, level) {
-            return Err(Breach::SecurityContextReused { context });
+            return Err(ProtocolError::SecurityContextReused { context });
         }
-        let Some(acceptor) = &mut admission.acceptor else { return Err(Breach::Denied) };
+        let Some(acceptor) = &mut admission.acceptor else { return Err(ProtocolError::Denied) };
         let step = match acceptor.step(token) {
             Ok(step) => step,
             Err(failure) => {
@@ -268,7 +268,7 @@ impl Accepting {
             if let Some(admission) = self.admissions.get_mut(index) {
                 admission.acceptor = None;
             }
-            return Err(Breach::Denied);
+            return Err(ProtocolError::Denied);
         }
         if let Some(established) = step.done {
             self.admissions.remove(index);
@@ -280,18 +280,18 @@ impl Accepting {
 
     /// Which of the contexts that are being made a trailer belongs to; a new one if to none.
     /// A place without users and without a keytab takes no authentication: there is nobody to compare with.
-    fn admission(&mut self, trailer: &Trailer, first: bool) -> Result<usize, Breach> {
+    fn admission(&mut self, trailer: &Trailer, first: bool) -> Result<usize, ProtocolError> {
         if let Some(index) = self.admissions.iter().position(|held| held.id == trailer.context) {
             return Ok(index);
         }
         let (limit, unproved) = (limits::SECURITY_CONTEXTS, limits::UNPROVED_CONTEXTS);
         if self.admissions.len() >= unproved {
-            return Err(Breach::SecurityContexts { limit: unproved });
+            return Err(ProtocolError::SecurityContexts { limit: unproved });
         }
         if self.admissions.len() + self.channel.shields.len() >= limit {
-            return Err(Breach::SecurityContexts { limit });
+            return Err(ProtocolError::SecurityContexts { limit });
         }
-        let refused = Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level };
+        let refused = ProtocolError::Authentication { mechanism: trailer.mechanism, level: trailer.level };
         let level = Level::from_number(trailer.level).filter(|level| *level > Level::None);
         let (Some(mechanism), Some(level)) = (shield::mechanism(trailer.mechanism), level) else {
             return Err(refused);
@@ -375,7 +375,7 @@ impl Accepting {
 }
 
 /// What a bind or alter_context says. Neither comes in fragments, whatever its flags are.
-fn contents(header: &Header, message: &[u8]) -> Result<(Bind, Option<Trailer>), Breach> {
+fn contents(header: &Header, message: &[u8]) -> Result<(Bind, Option<Trailer>), ProtocolError> {
     let kind = header.kind.word();
     let trailer = header.trailer(message)?;
     if let Some(trailer) = &trailer {
@@ -383,18 +383,18 @@ fn contents(header: &Header, message: &[u8]) -> Result<(Bind, Option<Trailer>), 
     }
     let end = trailer.map_or(message.len(), |trailer| trailer.at);
     let (Pdu::Bind(bind) | Pdu::AlterContext(bind)) = Pdu::contents(header, message, end)? else {
-        return Err(Breach::Unexpected { kind });
+        return Err(ProtocolError::Unexpected { kind });
     };
     if bind.contexts.is_empty() || bind.contexts.iter().any(|element| element.transfers.is_empty()) {
-        return Err(Breach::Empty { kind });
+        return Err(ProtocolError::Empty { kind });
     }
     Ok((bind, trailer))
 }
 
 /// The padding may be what stands before it, but no more than that.
-fn check_pad(header: &Header, trailer: &Trailer) -> Result<(), Breach> {
+fn check_pad(header: &Header, trailer: &Trailer) -> Result<(), ProtocolError> {
     if usize::from(trailer.pad) > trailer.at.saturating_sub(HEADER + 8) {
-        return Err(Breach::AuthLength { length: header.auth_length });
+        return Err(ProtocolError::AuthLength { length: header.auth_length });
     }
     Ok(())
 }
@@ -415,13 +415,15 @@ fn agree_size(bind: &Bind) -> u16 {
 }
 
 /// Why a client whose bind breaks the rules is refused.
-pub(super) fn nak_reason(breach: &Breach) -> u16 {
+pub(super) fn nak_reason(breach: &ProtocolError) -> u16 {
     match breach {
         // A trailer that does not fit is read as that of another version.
-        Breach::Version { .. } | Breach::AuthLength { .. } => nak::VERSION,
-        Breach::Full | Breach::Contexts { .. } | Breach::SecurityContexts { .. } => nak::LOCAL_LIMIT,
-        Breach::Authentication { level: 2..=6, .. } => nak::AUTHENTICATION_TYPE,
-        Breach::Denied => nak::INVALID_CHECKSUM,
+        ProtocolError::Version { .. } | ProtocolError::AuthLength { .. } => nak::VERSION,
+        ProtocolError::Full | ProtocolError::Contexts { .. } | ProtocolError::SecurityContexts { .. } => {
+            nak::LOCAL_LIMIT
+        }
+        ProtocolError::Authentication { level: 2..=6, .. } => nak::AUTHENTICATION_TYPE,
+        ProtocolError::Denied => nak::INVALID_CHECKSUM,
         _ => nak::NOT_SPECIFIED,
     }
 }
@@ -436,11 +438,11 @@ pub(super) fn secondary_address(place: &Profile) -> Vec<u8> {
 
 /// A mechanism that is not there, or a level that it cannot do, is told as such; everything else is a denial
 /// without a reason.
-fn refusal(failure: &Failure, trailer: &Trailer) -> Breach {
+fn refusal(failure: &Failure, trailer: &Trailer) -> ProtocolError {
     if failure.kind() == Kind::Unsupported {
-        Breach::Authentication { mechanism: trailer.mechanism, level: trailer.level }
+        ProtocolError::Authentication { mechanism: trailer.mechanism, level: trailer.level }
     } else {
-        Breach::Denied
+        ProtocolError::Denied
     }
 }
 

@@ -28,7 +28,7 @@ use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
 use crate::hresult;
-use crate::pdu::{Breach, Fault, Heading, Pdu};
+use crate::pdu::{Fault, Heading, Pdu, ProtocolError};
 use crate::security::{Level, Security};
 use answers::unsupported;
 use bytes::BytesMut;
@@ -87,10 +87,10 @@ impl Accepting {
     }
 
     #[inline]
-    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
+    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), ProtocolError> {
         match header.kind {
             // The runtime's quota of connections is used up; the bind learns it as a local limit.
-            _ if self.turned_away => Err(Breach::Full),
+            _ if self.turned_away => Err(ProtocolError::Full),
             PduKind::Request => self.request_in(now, header, message),
             PduKind::Bind => self.bind_in(header, &message),
             PduKind::AlterContext => self.alter_in(header, &message),
@@ -103,7 +103,7 @@ impl Accepting {
                 self.orphaned_in(header);
                 Ok(())
             }
-            kind => Err(Breach::Unexpected { kind: kind.word() }),
+            kind => Err(ProtocolError::Unexpected { kind: kind.word() }),
         }
     }
 
@@ -112,28 +112,30 @@ impl Accepting {
     /// bind_nak, everything else by a fault. Statuses are those that Windows and Samba send for the same
     /// mistake, as Samba's tests of raw PDUs expect them.
     #[cold]
-    fn breach(&mut self, breach: Breach, header: Option<&Header>) -> Violation {
+    fn breach(&mut self, breach: ProtocolError, header: Option<&Header>) -> Violation {
         let Some(header) = header else { return self.channel.broken(breach) };
         let kind = header.kind;
         let status = match breach {
-            Breach::Signature => hresult::NCA_SEC_PKG_ERROR,
-            Breach::Denied | Breach::Authentication { mechanism: 1.., .. } if kind != PduKind::Request => {
+            ProtocolError::Signature => hresult::NCA_SEC_PKG_ERROR,
+            ProtocolError::Denied | ProtocolError::Authentication { mechanism: 1.., .. }
+                if kind != PduKind::Request =>
+            {
                 hresult::NCA_SEC_PKG_ERROR
             }
-            Breach::Verification { .. }
-            | Breach::Unprotected { .. }
-            | Breach::UnknownSecurityContext { .. }
-            | Breach::SecurityContextReused { .. }
-            | Breach::Authentication { .. }
-            | Breach::Denied => hresult::NCA_ACCESS_DENIED,
-            Breach::AuthLength { .. } if kind == PduKind::Auth3 => hresult::NCA_FAULT_REMOTE_NO_MEMORY,
+            ProtocolError::Verification { .. }
+            | ProtocolError::Unprotected { .. }
+            | ProtocolError::UnknownSecurityContext { .. }
+            | ProtocolError::SecurityContextReused { .. }
+            | ProtocolError::Authentication { .. }
+            | ProtocolError::Denied => hresult::NCA_ACCESS_DENIED,
+            ProtocolError::AuthLength { .. } if kind == PduKind::Auth3 => hresult::NCA_FAULT_REMOTE_NO_MEMORY,
             _ => hresult::NCA_PROTO_ERROR,
         };
         let known = self.channel.state == State::Open && kind == PduKind::Request;
         match breach {
             _ if kind == PduKind::Bind => self.send_nak(header.call, binding::nak_reason(&breach)),
-            Breach::Unfinished { .. } => self.send_fault(header.call, 0, status, true),
-            Breach::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
+            ProtocolError::Unfinished { .. } => self.send_fault(header.call, 0, status, true),
+            ProtocolError::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
             _ if known => {
                 let Blame { call, context, crowded } = self.blame;
                 let status = if crowded { hresult::NCA_PROTO_ERROR } else { status };
@@ -220,7 +222,7 @@ impl Session for Accepting {
             match self.channel.next(now, input) {
                 Ok(Some((header, message))) => {
                     let fits = if header.length > self.channel.recv {
-                        Err(Breach::FragmentLength { length: header.length, limit: self.channel.recv })
+                        Err(ProtocolError::FragmentLength { length: header.length, limit: self.channel.recv })
                     } else {
                         Ok(())
                     };

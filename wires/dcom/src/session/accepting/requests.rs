@@ -19,7 +19,7 @@ use crate::frame::{self, FIRST, Header, LAST};
 use crate::ndr::THIS;
 use crate::orpc::OrpcThis;
 use crate::pdu::cursor::Cursor;
-use crate::pdu::{Breach, Heading, Request};
+use crate::pdu::{Heading, ProtocolError, Request};
 use crate::security::Level;
 use crate::session::assembly::Fragment;
 use crate::session::channel::State;
@@ -39,7 +39,7 @@ impl Accepting {
         now: Instant,
         header: &Header,
         mut message: BytesMut,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), ProtocolError> {
         self.channel.expect(State::Open, header)?;
         let context = context_of(header, &message)?;
         self.blame = Blame { call: header.call, context, crowded: false };
@@ -70,12 +70,12 @@ impl Accepting {
             let reused =
                 |serving: &Serving| serving.call == header.call && serving.replies && !serving.cancelled;
             if self.serving.iter().any(reused) {
-                return Err(Breach::CallReused { call: header.call });
+                return Err(ProtocolError::CallReused { call: header.call });
             }
         }
         // Nothing unprotected slips in between the fragments of a protected call.
         if self.blame.crowded && shield.is_none() && self.channel.assemblies.has_protected() {
-            return Err(Breach::StrayFragment { call: header.call });
+            return Err(ProtocolError::StrayFragment { call: header.call });
         }
         let stub = message.slice(stub);
         if usual {
@@ -91,7 +91,7 @@ impl Accepting {
     /// Which mistake is a fault and which one ends the connection is what Samba's tests of raw PDUs expect of
     /// a server.
     #[cold]
-    fn is_in_order(&mut self, header: &Header, context: u16) -> Result<bool, Breach> {
+    fn is_in_order(&mut self, header: &Header, context: u16) -> Result<bool, ProtocolError> {
         let call = header.call;
         let first = header.has(FIRST);
         let known = self.contexts.iter().any(|known| known.id == context);
@@ -105,19 +105,19 @@ impl Accepting {
             if let Some(begun) = open.oldest() {
                 self.blame =
                     Blame { call: begun.heading.call, context: begun.heading.context, crowded: false };
-                return Err(Breach::StrayFragment { call });
+                return Err(ProtocolError::StrayFragment { call });
             }
             if !first {
                 self.blame.context = 0;
-                return Err(Breach::StrayFragment { call });
+                return Err(ProtocolError::StrayFragment { call });
             }
         } else if !open.is_empty() {
             self.blame = Blame { call, context: 0, crowded: true };
             if !first {
-                return Err(Breach::StrayFragment { call });
+                return Err(ProtocolError::StrayFragment { call });
             }
             if !known {
-                return Err(Breach::UnknownContext { context });
+                return Err(ProtocolError::UnknownContext { context });
             }
         }
         if !known && !first {
@@ -130,7 +130,7 @@ impl Accepting {
     /// Whether a request comes by a security context that stands, as far as it needs one.
     /// Called only while an authentication has begun and not ended, or was refused.
     #[cold]
-    fn check_admissions(&self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    fn check_admissions(&self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         let implied = self.implied().is_some();
         let held = match header.trailer(message)? {
             Some(trailer) => self.admissions.iter().find(|held| held.id == trailer.context),
@@ -140,8 +140,8 @@ impl Accepting {
             }),
         };
         match held {
-            Some(held) if held.acceptor.is_none() => Err(Breach::Denied),
-            Some(held) => Err(Breach::Unfinished { context: held.id }),
+            Some(held) if held.acceptor.is_none() => Err(ProtocolError::Denied),
+            Some(held) => Err(ProtocolError::Unfinished { context: held.id }),
             None => Ok(()),
         }
     }
@@ -156,7 +156,7 @@ impl Accepting {
     /// Everything that the runtime needs goes into one `Incoming`; what the answer needs stays here in
     /// `Serving`.
     #[inline]
-    fn call_in(&mut self, call: &Fragment, stub: Bytes) -> Result<(), Breach> {
+    fn call_in(&mut self, call: &Fragment, stub: Bytes) -> Result<(), ProtocolError> {
         let heading = &call.heading;
         let refuse = |session: &mut Self, status| {
             session.send_fault_by(call.shield, heading.call, heading.context, status, true);
@@ -385,9 +385,9 @@ impl Accepting {
 
 /// The presentation context of a request, which is not verified yet.
 #[inline]
-fn context_of(header: &Header, message: &[u8]) -> Result<u16, Breach> {
+fn context_of(header: &Header, message: &[u8]) -> Result<u16, ProtocolError> {
     let raw = message.get(frame::HEADER + 4..).and_then(<[u8]>::first_chunk);
-    let raw = *raw.ok_or(Breach::Truncated { what: "request header" })?;
+    let raw = *raw.ok_or(ProtocolError::Truncated { what: "request header" })?;
     Ok(if header.little { u16::from_le_bytes(raw) } else { u16::from_be_bytes(raw) })
 }
 

@@ -15,8 +15,8 @@ use super::state::{Connecting, Context, Stage};
 use crate::exporter::Proxy;
 use crate::frame::{FIRST, HEADER_SIGNING, Header, LAST, MIN_FRAGMENT, MULTIPLEX};
 use crate::pdu::{
-    Bind, BindAck, Breach, ContextElement, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX,
-    FEATURE_SIGNED_FAULTS, NDR, Pdu, Syntax, nak,
+    Bind, BindAck, ContextElement, FEATURE_KEEP_ON_ORPHAN, FEATURE_SECURITY_MULTIPLEX, FEATURE_SIGNED_FAULTS,
+    NDR, Pdu, ProtocolError, Syntax, nak,
 };
 use crate::security::Level;
 use crate::session::channel::{LARGE_FRAGMENT, State, Token};
@@ -129,7 +129,7 @@ impl Connecting {
     }
 
     /// The peer lets this side in, as far as a bind goes.
-    pub(super) fn bind_ack_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn bind_ack_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         self.channel.expect(State::Unbound, header)?;
         let ack = self.contents(header, message)?;
         let asked: Vec<_> = self.contexts.iter().map(|context| context.id).collect();
@@ -143,13 +143,13 @@ impl Connecting {
     }
 
     /// The answer to an alter_context: they are answered in order.
-    pub(super) fn alter_response_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn alter_response_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         self.channel.expect(State::Open, header)?;
         let ack = self.contents(header, message)?;
         let asked = self.contexts.iter().find(|context| context.stage == Stage::Asked).map(|asked| asked.id);
         match asked {
             Some(asked) if self.ready => self.settle_contexts(&[asked], &ack, 0)?,
-            None if self.ready => return Err(Breach::Unexpected { kind: header.kind.word() }),
+            None if self.ready => return Err(ProtocolError::Unexpected { kind: header.kind.word() }),
             // It carries a token; the contexts were settled before.
             _ => {}
         }
@@ -161,9 +161,9 @@ impl Connecting {
     }
 
     /// The peer does not let this side in.
-    pub(super) fn bind_nak_in(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    pub(super) fn bind_nak_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         let Pdu::BindNak(told) = Pdu::contents(header, message, message.len())? else {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
+            return Err(ProtocolError::Unexpected { kind: header.kind.word() });
         };
         self.channel.expect(State::Unbound, header)?;
         let (kind, why, hint) = match told.reason {
@@ -191,25 +191,25 @@ impl Connecting {
     }
 
     /// Neither answer may come in fragments (C706 12.6.4).
-    fn contents(&self, header: &Header, message: &[u8]) -> Result<BindAck, Breach> {
+    fn contents(&self, header: &Header, message: &[u8]) -> Result<BindAck, ProtocolError> {
         let kind = header.kind.word();
         if header.flags & (FIRST | LAST) != FIRST | LAST {
-            return Err(Breach::NotFragmentable { kind });
+            return Err(ProtocolError::NotFragmentable { kind });
         }
         let end = header.trailer(message)?.map_or(message.len(), |trailer| trailer.contents_end());
         match Pdu::contents(header, message, end)? {
             Pdu::BindAck(ack) | Pdu::AlterContextResponse(ack) => Ok(ack),
-            _ => Err(Breach::Unexpected { kind }),
+            _ => Err(ProtocolError::Unexpected { kind }),
         }
     }
 
     /// Notes what the peer says of the contexts with these numbers; `more` answers may follow that concern none. Some peers say
     /// something of the first alone: the others are asked for again when they are needed.
-    fn settle_contexts(&mut self, asked: &[u16], ack: &BindAck, more: usize) -> Result<(), Breach> {
+    fn settle_contexts(&mut self, asked: &[u16], ack: &BindAck, more: usize) -> Result<(), ProtocolError> {
         let (results, expected) = (ack.results.len(), asked.len());
         // Some leave out what they do not understand.
         if results < expected.min(1) || results > expected + more {
-            return Err(Breach::Results { results, asked: expected });
+            return Err(ProtocolError::Results { results, asked: expected });
         }
         let transfer = self.transfer();
         for (id, result) in asked.iter().zip(&ack.results) {
@@ -225,7 +225,7 @@ impl Connecting {
     }
 
     /// Takes the peer's token, and sends the next.
-    fn go_on_authenticating(&mut self, header: &Header, message: &[u8]) -> Result<(), Breach> {
+    fn go_on_authenticating(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         let Some(mut authentication) = self.authentication.take() else {
             self.become_ready("none");
             return Ok(());

@@ -30,7 +30,7 @@ use super::shield::Talk;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
-use crate::pdu::Breach;
+use crate::pdu::ProtocolError;
 use crate::security::Security;
 use crate::wine::{MINOR, interface_of};
 use bytes::BytesMut;
@@ -74,7 +74,7 @@ impl Connecting {
     }
 
     #[inline]
-    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), Breach> {
+    fn take(&mut self, now: Instant, header: &Header, message: BytesMut) -> Result<(), ProtocolError> {
         match header.kind {
             PduKind::Response => self.response_in(now, &self.answering(header), message),
             PduKind::Fault => self.fault_in(&self.answering(header), message),
@@ -85,7 +85,7 @@ impl Connecting {
                 self.goodbye();
                 Ok(())
             }
-            kind => Err(Breach::Unexpected { kind: kind.word() }),
+            kind => Err(ProtocolError::Unexpected { kind: kind.word() }),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::hresult;
 use crate::ndr::{POINTED, THAT};
 use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::cursor::Cursor;
-use crate::pdu::{Breach, Heading, Pdu, Response};
+use crate::pdu::{Heading, Pdu, ProtocolError, Response};
 use crate::session::assembly::Fragment;
 use crate::session::channel::State;
 use crate::session::{exception, values};
@@ -38,10 +38,10 @@ impl Connecting {
         now: Instant,
         header: &Header,
         mut message: BytesMut,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), ProtocolError> {
         let (end, shield) = self.channel.open(header, &mut message, None)?;
         if shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs()) {
-            return Err(Breach::Unprotected { kind: header.kind.word() });
+            return Err(ProtocolError::Unprotected { kind: header.kind.word() });
         }
         // It speaks under the protection that was agreed on.
         self.unconfirmed = false;
@@ -67,7 +67,7 @@ impl Connecting {
         let limits = &self.channel.limits;
         let joined = self.channel.assemblies.take(&fragment, header.flags, &stub, limits, due);
         let joined = joined.inspect_err(|breach| {
-            if let Breach::OverLimit { size, limit } = *breach
+            if let ProtocolError::OverLimit { size, limit } = *breach
                 && let Some(serial) = self.settle(header.call).and_then(|purpose| purpose.serial())
             {
                 let failure = Failure::over_limit(Initiator::Here, "bytes in an answer", size, limit)
@@ -89,11 +89,11 @@ impl Connecting {
     /// Windows and Samba sign no faults, so one without a signature is taken where answers are signed, but for no more than a
     /// rumour: the call may have run, whatever it says, and is not made again. An answer that comes after all shows that the
     /// fault was forged; one that was held back is missed by the next signature.
-    pub(super) fn fault_in(&mut self, header: &Header, mut message: BytesMut) -> Result<(), Breach> {
+    pub(super) fn fault_in(&mut self, header: &Header, mut message: BytesMut) -> Result<(), ProtocolError> {
         let (end, shield) = self.channel.open(header, &mut message, None)?;
         let doubtful = shield.is_none() && self.channel.shields.first().is_some_and(|shield| shield.signs());
         let Pdu::Fault(fault) = Pdu::contents(header, &message, end)? else {
-            return Err(Breach::Unexpected { kind: header.kind.word() });
+            return Err(ProtocolError::Unexpected { kind: header.kind.word() });
         };
         // The flag is the server's word that no servant has seen the call.
         let unexecuted = header.has(DID_NOT_EXECUTE);
@@ -155,8 +155,8 @@ impl Connecting {
 
     /// An answer came that nobody waits for.
     #[cold]
-    fn check_doubted(&self, call: u32) -> Result<(), Breach> {
-        if self.doubted.contains(&call) { Err(Breach::ForgedFault { call }) } else { Ok(()) }
+    fn check_doubted(&self, call: u32) -> Result<(), ProtocolError> {
+        if self.doubted.contains(&call) { Err(ProtocolError::ForgedFault { call }) } else { Ok(()) }
     }
 
     /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.

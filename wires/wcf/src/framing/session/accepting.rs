@@ -34,7 +34,7 @@ use super::{Side, foreign, unprotected};
 use crate::settings::Settings;
 use crate::soap::{Dialect, SoapChannel};
 use crate::throttle::Held;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
@@ -89,7 +89,7 @@ pub struct Accepting {
     early: BytesMut,
     /// A breach that was found in `poll`, which cannot return it: `deadline` is then in the past, and
     /// `expire` returns it.
-    doomed: Option<Breach>,
+    doomed: Option<ProtocolError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Accepting {
     }
 
     /// A record other than a message while the channel is open.
-    fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, Breach> {
+    fn opened(&mut self, record: &Record<'_>, ended: bool) -> Result<bool, ProtocolError> {
         match record.kind {
             _ if ended => {}
             // There is one each way (MC-NMF, Singleton-Unsized).
@@ -179,7 +179,7 @@ impl Accepting {
             RecordKind::Fault => {
                 let code = String::from_utf8_lossy(record.content);
                 let message = format!("the peer faulted with code {}", code.escape_debug());
-                return Err(Breach::Refused { message });
+                return Err(ProtocolError::Refused { message });
             }
             _ => {}
         }
@@ -188,7 +188,7 @@ impl Accepting {
             () if self.enveloped => "End",
             () => "an envelope or End",
         };
-        Err(Breach::Unexpected { record: record.kind, expected })
+        Err(ProtocolError::Unexpected { record: record.kind, expected })
     }
 
     /// Sends what the exchange says on its own account.
@@ -229,9 +229,9 @@ impl Accepting {
 
     /// The peer broke the rules: tells it, if there are words for it, and ends.
     #[cold]
-    fn broken(&mut self, breach: &Breach) -> Violation {
+    fn broken(&mut self, breach: &ProtocolError) -> Violation {
         let said = matches!(self.phase, Phase::Open(Ends { here: true, .. }));
-        if let Breach::Foreign { protocol: "HTTP", .. } = breach {
+        if let ProtocolError::Foreign { protocol: "HTTP", .. } = breach {
             // In words that the caller's library can show.
             let text = "this is net.tcp, not HTTP: call it by net.tcp://\n";
             let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n";
@@ -262,7 +262,7 @@ impl Side for Accepting {
         self.phase == Phase::Handshaking
     }
 
-    fn established(&mut self) -> Result<(), Breach> {
+    fn established(&mut self) -> Result<(), ProtocolError> {
         self.upgraded = Some(self.channel.layer.authentication());
         self.phase = Phase::Upgrading;
         Ok(())
@@ -270,7 +270,7 @@ impl Side for Accepting {
 
     /// What it asks for comes out of `poll`.
     #[inline]
-    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
+    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), ProtocolError> {
         let document = self.channel.unpacked(document)?;
         if let Some(exchange) = &mut self.exchange {
             exchange.receive(now, document, None, &self.key).map_err(broken_envelope)?;
@@ -281,7 +281,7 @@ impl Side for Accepting {
         self.flush(now).map_err(unprotected)
     }
 
-    fn may_read(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+    fn may_read(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError> {
         match &self.phase {
             // What comes after the end concerns nobody.
             Phase::Over => input.clear(),
@@ -298,7 +298,7 @@ impl Side for Accepting {
         Ok(!matches!(self.phase, Phase::Handshaking | Phase::Waiting | Phase::Over))
     }
 
-    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
+    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, ProtocolError> {
         match &mut self.phase {
             Phase::Preamble(reading) => {
                 if let Some(preamble) = reading.take(record)? {
@@ -309,7 +309,9 @@ impl Side for Accepting {
             Phase::Upgrading => match record.kind {
                 RecordKind::UpgradeRequest => self.upgrade(record.content, rest),
                 RecordKind::PreambleEnd => self.admit(now).map(|()| true),
-                record => Err(Breach::Unexpected { record, expected: "Upgrade Request or Preamble End" }),
+                record => {
+                    Err(ProtocolError::Unexpected { record, expected: "Upgrade Request or Preamble End" })
+                }
             },
             Phase::Open(ends) => {
                 let ended = ends.peer;
@@ -481,9 +483,9 @@ impl Session for Accepting {
         let since = |time| self.last.checked_add(time).is_some_and(|due| due <= now);
         let due = self.opening_due.is_some_and(|due| due <= now);
         let result = if due && self.phase == Phase::Waiting {
-            Err(Breach::Busy { limit: quotas.max_concurrent_sessions })
+            Err(ProtocolError::Busy { limit: quotas.max_concurrent_sessions })
         } else if due {
-            Err(Breach::NoPreamble { seconds: quotas.channel_initialization_timeout.as_secs() })
+            Err(ProtocolError::NoPreamble { seconds: quotas.channel_initialization_timeout.as_secs() })
         } else {
             self.channel.check_time(now)
         };
@@ -528,6 +530,6 @@ impl Session for Accepting {
 
 /// The peer is told nothing: the framing has no fault for envelopes.
 #[cold]
-pub(super) fn broken_envelope(failure: Failure) -> Breach {
-    Breach::Envelope { message: failure.to_string() }
+pub(super) fn broken_envelope(failure: Failure) -> ProtocolError {
+    ProtocolError::Envelope { message: failure.to_string() }
 }

@@ -36,7 +36,7 @@ use super::{Side, spoken, unprotected};
 use crate::settings::{self, Security, Settings};
 use crate::soap::{self, SoapChannel};
 use crate::values::bare;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
@@ -173,20 +173,20 @@ impl Side for Connecting {
         self.phase == Phase::Handshaking
     }
 
-    fn established(&mut self) -> Result<(), Breach> {
+    fn established(&mut self) -> Result<(), ProtocolError> {
         self.authentication = self.channel.layer.authentication();
         self.finish_preamble()
     }
 
     /// What the layer says goes to the caller as it is: it knows what to try.
     #[cold]
-    fn torn_layer(&mut self, failure: Failure) -> Breach {
+    fn torn_layer(&mut self, failure: Failure) -> ProtocolError {
         let failure = failure.with_completed(self.completed());
-        Breach::Authentication { message: self.keep(failure) }
+        ProtocolError::Authentication { message: self.keep(failure) }
     }
 
     #[inline]
-    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach> {
+    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), ProtocolError> {
         let document = self.channel.unpacked(document)?;
         if let Err(failure) = self.exchange.receive(now, document, None, &self.key) {
             return Err(self.torn(failure));
@@ -199,7 +199,7 @@ impl Side for Connecting {
         Ok(())
     }
 
-    fn may_read(&mut self, _: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+    fn may_read(&mut self, _: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError> {
         match self.phase {
             // What comes after the end concerns nobody.
             Phase::Over => input.clear(),
@@ -209,7 +209,7 @@ impl Side for Connecting {
         Ok(!matches!(self.phase, Phase::Handshaking | Phase::Over))
     }
 
-    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach> {
+    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, ProtocolError> {
         let expected = match (self.phase, record.kind) {
             (_, RecordKind::Fault) => return Err(self.faulted(record.content)),
             (Phase::Upgrading, RecordKind::UpgradeResponse) => return self.upgrade(rest),
@@ -228,7 +228,7 @@ impl Side for Connecting {
             (Phase::Open, _) => "an envelope or End",
             (Phase::Between | Phase::Handshaking | Phase::Over, _) => "nothing",
         };
-        Err(Breach::Unexpected { record: record.kind, expected })
+        Err(ProtocolError::Unexpected { record: record.kind, expected })
     }
 }
 
@@ -399,7 +399,7 @@ impl Session for Connecting {
         let opening = match self.opening_due {
             Some(due) if due <= now => {
                 let seconds = self.channel.settings.quotas.open_timeout.as_secs();
-                Err(Breach::NoPreamble { seconds })
+                Err(ProtocolError::NoPreamble { seconds })
             }
             _ => self.channel.check_time(now),
         };

@@ -16,7 +16,7 @@ use super::preamble::{Encoding, Mode};
 use super::records::{self, Record, RecordKind};
 use crate::settings;
 use crate::soap::{Dialect, Soap};
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::Failure;
 use std::time::Instant;
@@ -32,24 +32,24 @@ trait Side {
     fn is_handshaking(&self) -> bool;
 
     /// The layer is established.
-    fn established(&mut self) -> Result<(), Breach>;
+    fn established(&mut self) -> Result<(), ProtocolError>;
 
     /// The breach of a layer that cannot go on.
-    fn torn_layer(&mut self, failure: Failure) -> Breach {
+    fn torn_layer(&mut self, failure: Failure) -> ProtocolError {
         unprotected(failure)
     }
 
     /// An envelope has come, whole.
-    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), Breach>;
+    fn message(&mut self, now: Instant, document: Bytes) -> Result<(), ProtocolError>;
 
     /// Whether a record other than an envelope may be read now.
-    fn may_read(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach>;
+    fn may_read(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError>;
 
     /// Such a record; `rest` bytes stand behind it. Returns whether records go on there: not where a layer begins.
-    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, Breach>;
+    fn told(&mut self, now: Instant, record: &Record<'_>, rest: usize) -> Result<bool, ProtocolError>;
 
     /// Takes what came. The layer may begin in the middle of the input.
-    fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
+    fn take(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), ProtocolError> {
         if self.channel().layer.is_plain() {
             self.records(now, input)?;
             if self.channel().layer.is_plain() {
@@ -63,7 +63,12 @@ trait Side {
     }
 
     /// The same with a layer: `plain` collects what it yields.
-    fn protected(&mut self, now: Instant, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Breach> {
+    fn protected(
+        &mut self,
+        now: Instant,
+        input: &mut BytesMut,
+        plain: &mut BytesMut,
+    ) -> Result<(), ProtocolError> {
         self.channel().missing = 0;
         if let Err(failure) = self.channel().unwrap(input, plain) {
             return Err(self.torn_layer(failure));
@@ -83,7 +88,7 @@ trait Side {
     }
 
     /// Takes whole records from the front of the input.
-    fn records(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), Breach> {
+    fn records(&mut self, now: Instant, input: &mut BytesMut) -> Result<(), ProtocolError> {
         self.channel().missing = 0;
         while !input.is_empty() && self.record(now, input)? {}
         Ok(())
@@ -91,7 +96,7 @@ trait Side {
 
     /// Takes one; `false` if it is not here yet, or the bytes behind it are the layer's.
     #[inline]
-    fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+    fn record(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError> {
         let Some(mode) = self.envelopes() else { return self.other(now, input) };
         let came = if self.channel().is_chunked() {
             self.channel().chunk(now, input)?
@@ -110,7 +115,7 @@ trait Side {
     }
 
     /// A record that is no envelope, as far as one is expected now.
-    fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Breach> {
+    fn other(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError> {
         if !self.may_read(now, input)? {
             return Ok(false);
         }
@@ -128,13 +133,13 @@ trait Side {
 
 /// A layer that cannot protect any more ends the connection.
 #[cold]
-fn unprotected(failure: Failure) -> Breach {
-    Breach::Authentication { message: failure.to_string() }
+fn unprotected(failure: Failure) -> ProtocolError {
+    ProtocolError::Authentication { message: failure.to_string() }
 }
 
 /// What the first bytes of a connection say if they are of another protocol, which people meet by a wrong scheme.
 /// They are told so, instead of that record 0x47 does not exist.
-fn foreign(input: &[u8]) -> Option<Breach> {
+fn foreign(input: &[u8]) -> Option<ProtocolError> {
     let (protocol, schemes) = match input {
         [] => return None,
         // GET begins with the same letter.
@@ -149,7 +154,7 @@ fn foreign(input: &[u8]) -> Option<Breach> {
         [0x16, ..] => ("TLS", "use basics://, wshttps:// or binhttps://, or net.tcp with ?security=tls"),
         _ => return None,
     };
-    Some(Breach::Foreign { protocol, schemes })
+    Some(ProtocolError::Foreign { protocol, schemes })
 }
 
 /// Whether a message's encoding is the one that a place was told to take.

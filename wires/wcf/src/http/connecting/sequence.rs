@@ -2,7 +2,7 @@
 
 use super::{Asking, Connecting, Flight};
 use bytes::Bytes;
-use everywire_http::Breach;
+use everywire_http::ProtocolError;
 use everywire_model::{CallId, Event, Failure, SendBuffer};
 use http::header::CONTENT_TYPE;
 use http::response;
@@ -45,18 +45,18 @@ impl Connecting {
 
     /// The reliable session is over, and this connection with it: the next call must not meet the same again.
     #[cold]
-    pub(super) fn lost(&mut self, failure: Failure) -> Breach {
+    pub(super) fn lost(&mut self, failure: Failure) -> ProtocolError {
         self.exchange.give_up();
         self.cut(failure)
     }
 
     /// This connection is over; the reliable session may go on over another one.
     #[cold]
-    pub(super) fn cut(&mut self, failure: Failure) -> Breach {
+    pub(super) fn cut(&mut self, failure: Failure) -> ProtocolError {
         self.abandon(&failure);
         let message = failure.message().to_owned();
         self.refusal = Some(failure);
-        Breach::Response { message }
+        ProtocolError::Response { message }
     }
 
     /// The calls of the reliable session go on over another connection if they can; else they fail.
@@ -73,7 +73,7 @@ impl Connecting {
         flight: &Flight,
         parts: &response::Parts,
         body: Bytes,
-    ) -> Result<(), Breach> {
+    ) -> Result<(), ProtocolError> {
         let status = parts.status;
         let body = match self.plain(&parts.headers, body) {
             Ok(body) => body,

@@ -6,7 +6,7 @@ use crate::framing::records::RecordKind;
 use crate::framing::session::{Side, dialect, unprotected};
 use crate::settings::Security;
 use crate::soap::{self, SoapChannel};
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{Answer, Event, Expects, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ const MAX_WAITING: usize = 256;
 
 impl Accepting {
     /// The preamble is over: calls may come.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<(), Breach> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<(), ProtocolError> {
         let demanded = self.channel.settings.transport_security;
         let known = self.config.peer.credentials.is_some();
         if let Some(upgrade) = demanded.upgrade()
@@ -24,7 +24,7 @@ impl Accepting {
             // Without the upgrade the kernel tells the same.
             && !(demanded == Security::Unix && known)
         {
-            return Err(Breach::SecurityRequired { upgrade });
+            return Err(ProtocolError::SecurityRequired { upgrade });
         }
         // Streamed calls are counted one by one as calls, and not as sessions.
         self.last = now;
@@ -38,7 +38,7 @@ impl Accepting {
 
     /// The session begins.
     /// Opens the exchange, tells who is there, and acknowledges the preamble.
-    fn begin(&mut self) -> Result<(), Breach> {
+    fn begin(&mut self) -> Result<(), ProtocolError> {
         let Some(dialect) = self.preamble.as_ref().and_then(|preamble| dialect(preamble.encoding)) else {
             return Ok(());
         };
@@ -77,7 +77,7 @@ impl Accepting {
 
     /// A session that waited begins, if its turn has come, with what came meanwhile.
     #[cold]
-    pub(super) fn resume(&mut self) -> Result<(), Breach> {
+    pub(super) fn resume(&mut self) -> Result<(), ProtocolError> {
         if !self.held.enter()? {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Accepting {
     }
 
     /// Holds calls back beyond those that the place allows for, and what comes behind them.
-    pub(super) fn count_calls(&mut self) -> Result<(), Breach> {
+    pub(super) fn count_calls(&mut self) -> Result<(), ProtocolError> {
         while let Some(mut event) = self.exchange.as_mut().and_then(SoapChannel::poll) {
             // Without a callback under way nothing is read while calls wait: then one read bounds them.
             if let Event::Call(call) = &event
@@ -119,7 +119,7 @@ impl Accepting {
             {
                 if call.expects == Expects::Nothing {
                     // Nobody would hear that it was not served.
-                    return Err(Breach::Waiting { limit: MAX_WAITING });
+                    return Err(ProtocolError::Waiting { limit: MAX_WAITING });
                 }
                 let what = format!("more than {MAX_WAITING} calls of one connection wait");
                 let busy = Failure::new(Kind::Busy, Initiator::Here, what);

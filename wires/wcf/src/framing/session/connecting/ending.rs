@@ -3,7 +3,7 @@
 use super::{Connecting, Phase};
 use crate::framing::faults::{self, UPGRADE_INVALID};
 use crate::framing::records::RecordKind;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Violation};
 
 impl Connecting {
@@ -26,7 +26,7 @@ impl Connecting {
     /// A Fault record came: what it means to callers. It may stand in place of anything that this side
     /// waits for.
     #[cold]
-    pub(super) fn faulted(&mut self, uri: &[u8]) -> Breach {
+    pub(super) fn faulted(&mut self, uri: &[u8]) -> ProtocolError {
         let uri = String::from_utf8_lossy(uri);
         let via = &self.preamble.via;
         let failure = if uri == faults::uri(UPGRADE_INVALID) {
@@ -50,29 +50,29 @@ impl Connecting {
     }
 
     #[cold]
-    pub(super) fn refused(&mut self, failure: Failure) -> Breach {
-        Breach::Refused { message: self.keep(failure) }
+    pub(super) fn refused(&mut self, failure: Failure) -> ProtocolError {
+        ProtocolError::Refused { message: self.keep(failure) }
     }
 
     /// What the exchange says goes to the callers as it is.
     #[cold]
-    pub(super) fn torn(&mut self, failure: Failure) -> Breach {
-        Breach::Envelope { message: self.keep(failure) }
+    pub(super) fn torn(&mut self, failure: Failure) -> ProtocolError {
+        ProtocolError::Envelope { message: self.keep(failure) }
     }
 
     /// Ends the session because of a breach: all calls fail, with what is known best about the reason.
     #[cold]
-    pub(super) fn broken(&mut self, breach: &Breach) -> Violation {
+    pub(super) fn broken(&mut self, breach: &ProtocolError) -> Violation {
         let violation = breach.violation(self.channel.received);
         let quotas = &self.channel.settings.quotas;
         // A failure that was kept says more than the violation does.
         let failure = match (self.refusal.take(), breach) {
             (Some(failure), _) => failure,
             // A new failure says that nothing was carried out.
-            (None, Breach::NoPreamble { .. }) => {
+            (None, ProtocolError::NoPreamble { .. }) => {
                 Failure::new(Kind::TimedOut, Initiator::Peer, breach.to_string())
             }
-            (None, Breach::OverLimit { .. }) => {
+            (None, ProtocolError::OverLimit { .. }) => {
                 quotas.message_too_large(Initiator::Peer).with_completed(Completed::Maybe)
             }
             _ => violation.clone().into(),

@@ -3,7 +3,7 @@
 use super::{Connecting, Phase, found};
 use crate::framing::records::{RecordKind, put_text};
 use crate::framing::session::{foreign, unprotected};
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ impl Connecting {
     }
 
     /// Whether whoever answers speaks this protocol at all.
-    pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), Breach> {
+    pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
         let Some(breach) = foreign(input) else { return Ok(()) };
         let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
         let hint = "the scheme of the address and what listens at its port differ";
@@ -36,7 +36,7 @@ impl Connecting {
 
     /// The upgrade was granted: the layer begins right behind its answer. `rest` bytes have come behind
     /// that.
-    pub(super) fn upgrade(&mut self, rest: usize) -> Result<bool, Breach> {
+    pub(super) fn upgrade(&mut self, rest: usize) -> Result<bool, ProtocolError> {
         let layer = self.channel.settings.client_layer().map_err(|failure| self.refused(failure))?;
         // The kernel's credentials take no bytes.
         if layer.is_plain() {
@@ -45,7 +45,7 @@ impl Connecting {
         }
         // This side speaks first: whoever put bytes there is not protected by what follows.
         if rest > 0 {
-            return Err(Breach::EarlyBytes { bytes: rest });
+            return Err(ProtocolError::EarlyBytes { bytes: rest });
         }
         self.channel.layer = layer;
         self.phase = Phase::Handshaking;
@@ -53,13 +53,13 @@ impl Connecting {
     }
 
     /// The preamble ends, inside the layer if there is one.
-    pub(super) fn finish_preamble(&mut self) -> Result<(), Breach> {
+    pub(super) fn finish_preamble(&mut self) -> Result<(), ProtocolError> {
         self.phase = Phase::Opening;
         self.channel.put(|out| out.push(RecordKind::PreambleEnd as u8)).map_err(unprotected)
     }
 
     /// Calls may go.
-    pub(super) fn acknowledged(&mut self, now: Instant) -> Result<(), Breach> {
+    pub(super) fn acknowledged(&mut self, now: Instant) -> Result<(), ProtocolError> {
         self.phase = Phase::Open;
         self.opening_due = None;
         // Their messages leave now with `open`; the exchange waits for the answers.

@@ -6,7 +6,7 @@
 use super::{Connecting, Phase, found};
 use crate::framing::channel::frame;
 use crate::framing::preamble::Mode;
-use crate::violations::Breach;
+use crate::violations::ProtocolError;
 use everywire_model::{CallId, Completed, Expects, Failure, Initiator, Kind, SendBuffer};
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ impl Connecting {
     }
 
     /// Both sides have said all of a streamed call.
-    pub(super) fn end_turn(&mut self, now: Instant) -> Result<(), Breach> {
+    pub(super) fn end_turn(&mut self, now: Instant) -> Result<(), ProtocolError> {
         let Some(turn) = self.turn.take() else {
             // Nobody was asked: the peer does not want to be.
             self.ended();

@@ -14,7 +14,7 @@ violations! {
     "dcom"
     /// How a peer broke the protocol.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Breach {
+    pub enum ProtocolError {
         /// A version of the protocol that this side does not speak.
         Version { major: u8, minor: u8 } =>
             "version {major}.{minor} of the protocol is not spoken here (5.0 and 5.1 are)";
