@@ -108,4 +108,21 @@ mod tests {
             assert_eq!(told.contains(ended), is_told, "{told}");
         }
     }
+
+    /// A reset may be there before the look at how connecting went: the server was there all the same.
+    #[test]
+    fn a_server_that_resets_each_connection_takes_connections() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Connections inherit it: with no time to linger in, they are reset.
+        rustix::net::sockopt::set_socket_linger(&listener, Some(std::time::Duration::ZERO)).unwrap();
+        let address = format!("dcom://{}/Account?level=none", listener.local_addr().unwrap());
+        std::thread::spawn(move || listener.incoming().for_each(drop));
+        let wire = ALL.iter().find(|wire| wire.schemes().contains(&"dcom")).unwrap();
+        let reference = wire.parse(&address).unwrap();
+        let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "it did not work");
+        for _ in 0..50 {
+            let told = named(Trouble::failure("the call", &failure), &reference).why();
+            assert!(told.contains("each ends without an answer"), "{told}");
+        }
+    }
 }

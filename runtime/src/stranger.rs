@@ -82,7 +82,7 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
     let own = profile.wire;
     let reached = |endpoint: &&Endpoint| {
         !matches!(endpoint, Endpoint::Shm { .. } | Endpoint::InProcess { .. })
-            && connect(endpoint, PATIENCE).is_ok()
+            && connect(endpoint, PATIENCE).map_or_else(|error| is_taken(&error), |_| true)
     };
     let wire = wires.iter().copied().find(|wire| wire.name() == own);
     // Nobody is looked for where the object must not be called.
@@ -244,7 +244,11 @@ enum ProbeAnswer {
 
 /// What a server says to these octets, if it is reached.
 fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<ProbeAnswer> {
-    let stream = connect(endpoint, PATIENCE).ok()?;
+    let stream = match connect(endpoint, PATIENCE) {
+        Ok(stream) => stream,
+        Err(error) if is_taken(&error) => return Some(ProbeAnswer::End),
+        Err(_) => return None,
+    };
     match &stream {
         Stream::Tcp(stream) => {
             stream.set_read_timeout(Some(PATIENCE)).ok()?;
@@ -279,6 +283,12 @@ pub fn connect(endpoint: &Endpoint, patience: Duration) -> io::Result<Stream> {
         }
         _ => Err(io::Error::other("it is in a process of its own")),
     }
+}
+
+/// Whether who could not connect was let in before: a server that resets each connection at once is often
+/// faster than the look at how connecting went. Where nobody listens, connections are refused instead.
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::ConnectionReset
 }
 
 /// Sends a greeting and reads until the beginning of the answer tells who speaks.
