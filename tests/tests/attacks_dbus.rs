@@ -259,6 +259,11 @@ fn cve_2022_42011_arrays_and_brackets_are_checked() {
 }
 
 fn send_with(stream: &UnixStream, bytes: &[u8], descriptors: usize) {
+    let sent = try_send_with(stream, bytes, descriptors);
+    assert!(sent, "descriptors cannot be sent: {}", std::io::Error::last_os_error());
+}
+
+fn try_send_with(stream: &UnixStream, bytes: &[u8], descriptors: usize) -> bool {
     let null = std::fs::File::open("/dev/null").expect("it is there");
     let held: Vec<libc::c_int> = vec![null.as_raw_fd(); descriptors];
     let size = u32::try_from(size_of_val(held.as_slice())).expect("small");
@@ -279,7 +284,7 @@ fn send_with(stream: &UnixStream, bytes: &[u8], descriptors: usize) {
         std::ptr::copy_nonoverlapping(held.as_ptr(), libc::CMSG_DATA(first).cast(), held.len());
         libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
     };
-    assert!(sent > 0, "descriptors cannot be sent: {}", std::io::Error::last_os_error());
+    sent > 0
 }
 
 /// D4: CVE-2014-3635, -7824, CVE-2020-12049.
@@ -302,6 +307,26 @@ fn cve_2020_12049_descriptors_do_not_leak() {
     }
     target.honest();
     until("all descriptors are given back", || target.server.threads_and_descriptors().1 <= before);
+}
+
+/// D4: whoever was refused may finish talking for a moment, and passes descriptors all the time.
+#[test]
+fn descriptors_behind_a_refused_message_are_closed_at_once() {
+    let target = target("descriptors-late");
+    target.honest();
+    let before = target.server.threads_and_descriptors().1;
+    let stream = target.admitted();
+    send_with(&stream, &call("Nothing", "", &[], 17), 17);
+    target.server.complains("TooManyHandles");
+    let mut most = 0;
+    for _ in 0..1000 {
+        // It ends when the moment is over.
+        if !try_send_with(&stream, b"more", 16) {
+            break;
+        }
+        most = most.max(target.server.threads_and_descriptors().1);
+    }
+    assert!(most <= before + 100, "{most} descriptors are open; before, {before} were");
 }
 
 /// D7: CVE-2014-3639.

@@ -74,7 +74,9 @@ impl Connection {
             }
         }
         if core.draining.is_some() {
+            // Nobody looks at what comes now, so nothing of it is kept open either.
             input.clear();
+            core.handles.clear();
             return Ok(true);
         }
         // When a message must be whole is counted exactly.
