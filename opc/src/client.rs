@@ -42,7 +42,8 @@ impl Client {
     /// A client in English, with nothing. It is counted already, and gives its place back when it is dropped.
     pub(crate) fn new(engine: Arc<Engine>) -> Arc<Self> {
         let state = State { locale: 0x409, ..State::default() };
-        Arc::new(Self { engine, share: Arc::default(), state: Mutex::new(state) })
+        let share = Arc::new(Share::of(&engine.held));
+        Arc::new(Self { engine, share, state: Mutex::new(state) })
     }
 
     /// The engine.

@@ -25,6 +25,7 @@ use crate::cell::Cell;
 use crate::client::Client;
 use crate::group::Group;
 use crate::item::Item;
+use crate::share::Held;
 use crate::source::{Feed, Source};
 use crate::sync::lock;
 use crate::time::{FileTime, Moment};
@@ -32,7 +33,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-/// What a client may hold. What goes beyond is refused with [`Code::OUT_OF_MEMORY`].
+/// What a client may hold. What goes beyond is refused with [`Code::OUT_OF_MEMORY`]. Of items and bytes there are four times as many
+/// for all clients together: a client may hold no more than the others leave, or its part of that, divided by `clients`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     /// Groups of a client.
@@ -104,6 +106,8 @@ pub struct Engine {
     groups: Mutex<HashSet<u32>>,
     /// How many clients there are, against the quota.
     clients: AtomicUsize,
+    /// What they hold.
+    pub(crate) held: Arc<Held>,
     /// When values were last sent, in units of `FileTime`.
     last_update: AtomicU64,
     /// The driver's, told outside the lock of the schedule.
@@ -132,6 +136,7 @@ impl Engine {
             next_handle: AtomicU32::new(1),
             groups: Mutex::default(),
             clients: AtomicUsize::new(0),
+            held: Arc::default(),
             last_update: AtomicU64::new(0),
             waker: OnceLock::new(),
         })

@@ -1,13 +1,29 @@
 //! What a client holds of its quota: charged before it is made, given back when it is no more.
+//!
+//! One caller may be many clients, so what all of them hold has a bound, too: [`ALL`] quotas of one. A client may hold no more than the
+//! others leave of it, so three clients can have all of theirs, and each one after them gets less. Whoever comes last still has his own
+//! part of the bound, which is that divided by as many clients as there may be.
 
 use crate::Code;
 use crate::engine::Engine;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// How many quotas of one client all of them may hold together.
+const ALL: usize = 4;
+
+/// What all clients of an engine hold.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    items: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
 /// A client's, shared with all that it has.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
+    /// What all clients hold.
+    all: Arc<Held>,
     /// Items of all groups of the client.
     items: AtomicUsize,
     /// Bytes of names and values that are kept for it.
@@ -23,25 +39,53 @@ fn add(counter: &AtomicUsize, more: usize, most: usize) -> Result<(), Code> {
     added.map(drop).map_err(|_| Code::OUT_OF_MEMORY)
 }
 
+/// Adds to what a client holds and to what all hold, unless it is more than the quota, or than the others leave.
+fn add_shared(
+    engine: &Engine,
+    own: &AtomicUsize,
+    all: &AtomicUsize,
+    more: usize,
+    quota: usize,
+) -> Result<(), Code> {
+    add(own, more, quota)?;
+    let held = own.load(Ordering::Acquire);
+    let bound = quota.saturating_mul(ALL);
+    let most = match held <= bound / engine.settings.quotas.clients.max(1) {
+        true => usize::MAX,
+        false => bound.saturating_sub(held),
+    };
+    add(all, more, most).inspect_err(|_| {
+        own.fetch_sub(more, Ordering::AcqRel);
+    })
+}
+
 impl Share {
+    /// That of a client, which holds nothing yet.
+    pub(crate) fn of(all: &Arc<Held>) -> Self {
+        Self { all: Arc::clone(all), ..Self::default() }
+    }
+
     /// Charges for an item of this many bytes.
     pub(crate) fn charge(&self, engine: &Engine, bytes: usize) -> Result<(), Code> {
         let quotas = engine.settings.quotas;
-        add(&self.items, 1, quotas.items)?;
-        add(&self.bytes, bytes, quotas.bytes).inspect_err(|_| {
-            self.items.fetch_sub(1, Ordering::AcqRel);
-        })
+        add_shared(engine, &self.items, &self.all.items, 1, quotas.items)?;
+        add_shared(engine, &self.bytes, &self.all.bytes, bytes, quotas.bytes)
+            .inspect_err(|_| self.refund(1, 0))
     }
 
     /// Gives back what was charged for items.
     pub(crate) fn refund(&self, items: usize, bytes: usize) {
-        self.items.fetch_sub(items, Ordering::AcqRel);
-        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        for held in [&self.items, &self.all.items] {
+            held.fetch_sub(items, Ordering::AcqRel);
+        }
+        for held in [&self.bytes, &self.all.bytes] {
+            held.fetch_sub(bytes, Ordering::AcqRel);
+        }
     }
 
     /// Charges for bytes.
     pub(crate) fn room(self: &Arc<Self>, engine: &Engine, bytes: usize) -> Result<Receipt, Code> {
-        add(&self.bytes, bytes, engine.settings.quotas.bytes)?;
+        add_shared(engine, &self.bytes, &self.all.bytes, bytes, engine.settings.quotas.bytes)?;
         Ok(Receipt { share: Arc::clone(self), bytes })
     }
 
@@ -67,7 +111,7 @@ pub(crate) struct Receipt {
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        self.share.bytes.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.share.refund(0, self.bytes);
     }
 }
 

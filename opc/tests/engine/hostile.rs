@@ -129,6 +129,35 @@ fn a_million_items_stop_at_the_quota_and_others_are_served() {
     );
 }
 
+/// One caller may be many clients: together they hold little more than four quotas, and whoever comes last still gets something.
+#[test]
+fn many_clients_share_what_there_is() {
+    const QUOTA: usize = 1_000;
+    let quotas = Quotas { items: QUOTA, ..Quotas::default() };
+    let mut plant = Plant::with(Settings { quotas, ..Settings::default() });
+    let defs: Vec<_> = (0..1000).map(|client| def("Tank.Level", client)).collect();
+    let mut clients = Vec::new();
+    let mut taken = Vec::new();
+    for _ in 0..20 {
+        let client = plant.engine.client().expect("a client");
+        let group = client.add_group(rate(1000)).expect("a group");
+        let added = codes(group.add_items(&defs, plant.now).expect("it lives"));
+        taken.push(added.iter().filter(|code| **code == Code::OK).count());
+        clients.push((client, group));
+    }
+    assert_eq!(taken[..3], [QUOTA; 3]);
+    let all: usize = taken.iter().sum();
+    assert!(all <= 4 * QUOTA + 100, "{all} items: {taken:?}");
+    let group = plant.group(rate(1000));
+    plant.add(&group, &["Tank.Level"]);
+    assert_eq!(plant.pass(0).len(), 1);
+    // What goes comes back to all.
+    drop(clients.split_off(1));
+    let client = plant.engine.client().expect("a client");
+    let group = client.add_group(rate(1000)).expect("a group");
+    assert_eq!(codes(group.add_items(&defs, plant.now).expect("it lives")), vec![Code::OK; QUOTA]);
+}
+
 /// A buffer of a hundred samples is charged when it is made, so that half a million of them are not.
 #[test]
 fn buffers_and_calls_that_wait_are_of_the_quota_and_come_back() {
