@@ -149,7 +149,10 @@ impl DbusSession {
         };
         let message = Arrived { header: *header, known: index, reply, bytes, beside };
         match header.kind {
-            frame::METHOD_CALL => self.called(message),
+            frame::METHOD_CALL => {
+                self.check_unread()?;
+                self.called(message);
+            }
             frame::METHOD_RETURN => return self.returned(message),
             frame::ERROR => return self.refused(message),
             frame::SIGNAL => self.signalled(message),

@@ -39,6 +39,10 @@ pub const HANDLES: usize = 16;
 /// passes no more at once.)
 pub const HANDLES_PASSED: usize = 253;
 
+/// Most bytes that wait for a peer that this side called, if it calls back and reads no answers. So many that a large call of this
+/// side, which waits just so, is no reason.
+pub const UNREAD: usize = 32 << 20;
+
 /// Time for the greeting of a peer that connected: authentication up to `BEGIN`. It is short, because nobody
 /// has shown yet who he is, and the place is held meanwhile.
 pub const GREETING: Duration = Duration::from_secs(5);

@@ -14,11 +14,13 @@ use crate::dialect::ARGUMENTS;
 use crate::frame;
 use crate::heads::RouteHead;
 use crate::incoming::Arrived;
+use crate::limits;
 use crate::names;
 use crate::routes::Asks;
 use crate::serving::Caller;
 use crate::session::{DbusSession, Stage};
 use crate::standard::{INTROSPECTABLE, PEER};
+use crate::violations::Wrong;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
@@ -114,6 +116,21 @@ impl DbusSession {
             self.events.push_back(Event::Call(Box::new(call)));
         } else {
             self.early.push(call);
+        }
+    }
+
+    /// Ends a connection that this side made to call, if the peer itself calls all the time and reads none of the answers: they
+    /// would pile up here. Where this side serves, nothing is read from a peer before it has read its answers.
+    pub(crate) fn check_unread(&mut self) -> Result<(), Wrong> {
+        if self.accepted || self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Serving) {
+            return Ok(());
+        }
+        self.unread = if self.out.is_empty() { 0 } else { self.unread + 1 };
+        match self.out.len() {
+            bytes if bytes > limits::UNREAD && self.unread > self.limits.outstanding => {
+                Err(Wrong::Unread { bytes })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -61,6 +61,8 @@ pub(crate) struct DbusSession {
     next_serial: u32,
     /// Calls of the peer that are not answered.
     pub(crate) serving: Serving,
+    /// Calls that came while there was something that the peer had not read.
+    pub(crate) unread: usize,
     /// Headers of calls and signals that were sent.
     pub(crate) routes: Routes,
     /// Header fields of messages that came.

@@ -48,6 +48,8 @@ violations! {
             "a message announces {announced} handles, and {came} came with it";
         /// Handles on a connection that did not agree to them.
         HandlesUnasked => "handles came on a connection that did not agree to pass them";
+        /// The peer calls this side, which called it, and reads none of the answers.
+        Unread { bytes: usize } => "{bytes} bytes wait for the peer, which calls on and reads no answers";
         /// A message, or the greeting, began and did not arrive in time.
         TooSlow { seconds: u64 } => "a message, or the greeting, did not arrive within {seconds} s";
         /// Authentication failed.

@@ -240,6 +240,23 @@ fn cve_2014_3639_unauthenticated_peers() {
     assert!(side.said().starts_with(b"REJECTED"));
 }
 
+/// Whoever was called calls back all the time, and reads no answer: they do not pile up without end.
+#[test]
+fn answers_that_a_called_peer_never_reads_end_the_connection() {
+    let calls = Message::call("M").bytes().repeat(1000);
+    let mut side = Side::admitted();
+    let refused = (0..1000).find_map(|_| side.hear(&calls).err());
+    assert_eq!(refused.map(|violation| violation.name), Some("Unread"));
+    assert!(side.said().len() < limits::UNREAD + (1 << 20));
+    // Whoever reads may go on.
+    let mut side = Side::admitted();
+    let mut said = 0;
+    while said < limits::UNREAD * 2 {
+        side.hear(&calls).unwrap();
+        said += side.said().len();
+    }
+}
+
 /// D9, CVE-2019-6454: a path as long as a message.
 #[test]
 fn cve_2019_6454_long_paths() {
