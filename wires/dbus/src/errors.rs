@@ -9,8 +9,10 @@
 //! cannot have begun is another try safe.
 
 use crate::names::{self, ERRORS};
+use crate::signature;
+use bytes::Bytes;
 use everywire_model::shape::{Struct, Text};
-use everywire_model::{Body, Completed, Failure, Hold, Initiator, Kind, Outcome};
+use everywire_model::{Body, Completed, Context, Failure, Hold, Initiator, Kind, Outcome};
 use std::borrow::Cow;
 
 /// The names, without what all begin with, and what they mean; for a kind, the first of its names is sent.
@@ -110,11 +112,20 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
 }
 
 /// An error that came: an exception if the operation names it, else a failure. `from_bus` says that the bus itself sent it.
+///
+/// Most libraries send one text for people with every error (GDBus, dbus-python and QtDBus send nothing else). Such an error is an exception
+/// without fields all the same. It is not one with fields, since they did not come: the caller learns its name and the text as a failure.
 pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body, from_bus: bool) -> Outcome<Body> {
     let named = |exception: &&Hold<Struct>| names::of_exception(exception) == name;
     if let Some(exception) = raises.iter().find(named) {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
-        return Outcome::raised(id.to_string(), body);
+        if exception.fields.is_empty() {
+            let nothing = Body { bytes: Bytes::new(), context: Context::default(), ..body };
+            return Outcome::raised(id.to_string(), nothing);
+        }
+        if signature::fits(&exception.fields, &body.context) {
+            return Outcome::raised(id.to_string(), body);
+        }
     }
     Outcome::Failed(failure(name, &body, from_bus))
 }
@@ -156,6 +167,48 @@ fn first_text(body: &Body) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::Shape;
+    use everywire_model::shape::Field;
+
+    /// What GDBus and dbus-python send with every error: a text.
+    #[test]
+    fn an_error_with_a_text_is_an_exception_without_fields_and_none_with_fields() {
+        let text = "\x03\0\0\0why\0";
+        let body = |signature: &str| {
+            let bytes = Bytes::copy_from_slice(text.as_bytes());
+            crate::values::Values::body(bytes, 0, true, signature.as_bytes().into(), Vec::new())
+        };
+        let exception = |name: &'static str, fields: Vec<Shape>| {
+            let fields = fields.into_iter().map(|shape| Field { name: "".into(), shape }).collect();
+            Hold::new(Struct { name: name.into(), id: name.into(), fields })
+        };
+        let frozen = exception("org.example.Frozen", Vec::new());
+        let said = exception("org.example.Said", vec![Shape::Text(Text::NARROW)]);
+        let overdrawn = exception("org.example.Overdrawn", vec![Shape::I32, Shape::Text(Text::NARROW)]);
+        let raises = [frozen, said.clone(), overdrawn];
+        match outcome("org.example.Frozen", &raises, body("s"), false) {
+            Outcome::Raised(raised) => {
+                assert_eq!(raised.id, "org.example.Frozen");
+                let nothing = everywire_idl::signature::nameless(Vec::new());
+                raised.body.decode::<()>(&nothing).expect("nothing is left of the text");
+            }
+            other => panic!("{other:?}"),
+        }
+        match outcome("org.example.Said", &raises, body("s"), false) {
+            Outcome::Raised(raised) => {
+                let text = raised.body.decode::<(String,)>(&Shape::Struct(said)).expect("the text");
+                assert_eq!(text, ("why".to_owned(),));
+            }
+            other => panic!("{other:?}"),
+        }
+        match outcome("org.example.Overdrawn", &raises, body("s"), false) {
+            Outcome::Failed(failure) => {
+                assert_eq!((failure.kind(), failure.code()), (Kind::Internal, Some("org.example.Overdrawn")));
+                assert_eq!(failure.message(), "why");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn standard_errors_keep_their_kind() {
