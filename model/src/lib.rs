@@ -58,6 +58,7 @@ pub mod typecode;
 pub mod union;
 pub mod units;
 pub mod value;
+pub mod value_type;
 pub mod variant;
 pub mod violations;
 pub mod visit;

@@ -46,6 +46,7 @@ mod source;
 pub mod ssl;
 mod trials;
 mod typecodes;
+mod value_types;
 mod values;
 pub mod violations;
 mod wire_state;

@@ -15,10 +15,11 @@
 use crate::cdr::{NATIVE_LITTLE, Put};
 use crate::codesets::{Dialect, Narrow, to_latin1};
 use crate::typecodes::{self, Enclosing};
-use crate::{ior, limits};
+use crate::{ior, limits, value_types};
 use bytes::Bytes;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
+use everywire_model::value_type::ValueType;
 use everywire_model::visit::Numbers;
 use everywire_model::{
     Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, TypeCode, Visit,
@@ -39,6 +40,19 @@ pub(crate) struct CdrSink<'r> {
     local: Option<IpAddr>,
     /// The value that comes next is none: that of a box which is null.
     null: bool,
+    /// Optional values that are open, outermost first: whether each is written in chunks, or not, or is null.
+    values: Vec<Written>,
+    /// How many of them are in chunks, and where the size of the present chunk is in the flat buffer.
+    level: u32,
+    chunk: Option<usize>,
+}
+
+/// How an optional value is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Null,
+    Whole,
+    Chunked,
 }
 
 impl<'r> CdrSink<'r> {
@@ -52,7 +66,8 @@ impl<'r> CdrSink<'r> {
     ) -> Self {
         let shift = buffer.position().wrapping_sub(start).wrapping_sub(buffer.flat().len());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { buffer, shift, swap: little != NATIVE_LITTLE, dialect, limit, local: None, null: false }
+        let (swap, values) = (little != NATIVE_LITTLE, Vec::new());
+        Self { buffer, shift, swap, dialect, limit, local: None, null: false, values, level: 0, chunk: None }
     }
 
     /// The same, for a connection whose end here has this address.
@@ -88,6 +103,68 @@ impl<'r> CdrSink<'r> {
                 Ok(())
             }
             other => Err(misfit(format!("octets do not fit {}", other.noun()))),
+        }
+    }
+
+    /// Opens an optional value. Each names its type, as readers want it that know more types than the one that is expected. One that
+    /// may be cut down is in chunks, so that a reader can pass over what it does not know, and so are those within it.
+    #[cold]
+    fn open_value(&mut self, content: &Shape, len: usize) -> Visit<()> {
+        if std::mem::take(&mut self.null) && len == 0 {
+            self.values.push(Written::Null);
+            return Ok(());
+        }
+        let Some(value) = ValueType::of(content) else { return Err(unsupported("an optional value")) };
+        if len == 0 {
+            self.put().u32(0);
+            self.values.push(Written::Null);
+            return Ok(());
+        }
+        let ids = value.told().count();
+        let chunked = ids > 1 || self.level > 0;
+        self.end_chunk();
+        let mut put = self.put();
+        put.u32(value_types::tag(chunked, ids > 1));
+        if ids > 1 {
+            put.count(ids);
+        }
+        value.told().for_each(|id| put.string(id.as_bytes()));
+        self.values.push(if chunked { Written::Chunked } else { Written::Whole });
+        if chunked {
+            self.level += 1;
+            self.begin_chunk();
+        }
+        Ok(())
+    }
+
+    /// Ends an optional value.
+    #[cold]
+    fn close_value(&mut self) {
+        if self.values.pop() == Some(Written::Chunked) {
+            self.end_chunk();
+            let end = self.level.wrapping_neg();
+            self.put().u32(end);
+            self.level = self.level.saturating_sub(1);
+            if self.level > 0 {
+                self.begin_chunk();
+            }
+        }
+    }
+
+    /// Leaves room for the size of a chunk.
+    fn begin_chunk(&mut self) {
+        self.put().u32(0);
+        self.chunk = Some(self.buffer.flat().len() - 4);
+    }
+
+    /// Writes the size of the present chunk, or takes it back where nothing is in it.
+    fn end_chunk(&mut self) {
+        let Some(index) = self.chunk.take() else { return };
+        let len = self.buffer.flat().len().saturating_sub(index + 4);
+        match u32::try_from(len) {
+            Ok(0) => self.buffer.flat().truncate(index),
+            // The check of the whole message's size refuses what is larger.
+            len => self.put().patch(index, len.unwrap_or(u32::MAX)),
         }
     }
 
@@ -248,7 +325,8 @@ impl Sink for CdrSink<'_> {
     }
 
     fn shared(&mut self, shape: &Shape, value: &Bytes) -> Visit<()> {
-        if value.len() < SPLICE {
+        // A chunk is counted in the flat buffer.
+        if value.len() < SPLICE || self.chunk.is_some() {
             return self.bytes(shape, value);
         }
         self.fits(value.len())?;
@@ -295,12 +373,19 @@ impl Sink for CdrSink<'_> {
             Shape::Struct(_) | Shape::Union(_) | Shape::Variant => Ok(()),
             Shape::Sequence(_) | Shape::Array(_) => self.begin(shape, len),
             Shape::Map(_) => Err(unsupported("a map")),
-            Shape::Optional(_) if std::mem::take(&mut self.null) && len == 0 => Ok(()),
-            Shape::Optional(_) => Err(unsupported("an optional value")),
+            Shape::Optional(content) => self.open_value(content, len),
             Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
             Shape::Pointer(_) => Ok(()),
             other => Err(misfit(format!("{} is no composite", other.noun()))),
         }
+    }
+
+    #[inline]
+    fn close(&mut self, shape: &Shape) -> Visit<()> {
+        if !self.values.is_empty() && matches!(shape.resolved(), Shape::Optional(_)) {
+            self.close_value();
+        }
+        Ok(())
     }
 
     fn content(&mut self, shape: &Shape) -> Visit<()> {

@@ -12,3 +12,4 @@ mod passing;
 mod references;
 mod support;
 mod typecodes;
+mod value_types;
