@@ -79,6 +79,10 @@ pub(crate) fn name(definition: &Definition) -> &str {
         }
         Definition::Type(Shape::Union(shape)) => shape.get().map_or("", |shape| &shape.name),
         Definition::Type(Shape::Enum(shape)) => &shape.name,
+        Definition::Type(Shape::Alias(alias)) if alias.name.is_empty() => match alias.target.resolved() {
+            Shape::Struct(shape) => shape.get().map_or("", |shape| &shape.name),
+            _ => "",
+        },
         Definition::Type(Shape::Alias(alias)) => &alias.name,
         Definition::Type(_) => "",
         Definition::Constant(constant) => &constant.name,
@@ -105,7 +109,11 @@ impl<'c> Needs<'c> {
                 self.shape(&shape.discriminator, true, 0);
                 shape.arms.iter().for_each(|arm| self.shape(&arm.field.shape, true, 0));
             }
-            Definition::Type(Shape::Alias(alias)) => self.shape(&alias.target, true, 0),
+            Definition::Type(Shape::Alias(alias)) => match alias.target.resolved() {
+                // A value type of CORBA.
+                Shape::Struct(shape) if alias.name.is_empty() => self.fields(shape, 0),
+                _ => self.shape(&alias.target, true, 0),
+            },
             Definition::Type(_) => {}
             Definition::Constant(constant) => self.shape(&constant.shape, true, 0),
             Definition::Interface(interface) => self.interface(interface),

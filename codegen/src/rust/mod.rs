@@ -52,6 +52,7 @@ impl Default for Options {
 /// The source text for a contract. It names the runtime as `::everywire` only.
 #[must_use]
 pub fn generate(contract: &Contract, options: &Options) -> String {
+    let contract = &*everywire_model::value_type::as_structs(contract);
     let plan = Plan::new(contract, options.success_codes);
     let mut page = Page::new(options.width);
     let from = if options.source.is_empty() { String::new() } else { format!(" from {}", options.source) };

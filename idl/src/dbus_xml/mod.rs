@@ -77,7 +77,7 @@ pub fn parse_node(text: &str) -> Result<Node, Diagnostics> {
 /// # Errors
 /// A type that has no signature, such as one that contains itself.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
-    print::contract(contract)
+    print::contract(&everywire_model::value_type::as_structs(contract))
 }
 
 /// What an object with these interfaces says of itself, together with all that they inherit from, each once. Members

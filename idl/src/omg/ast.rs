@@ -47,6 +47,15 @@ pub(crate) enum ItemKind {
     /// `struct A;`: it may be the element of a sequence before it is defined, and must be defined in the end.
     ForwardStruct(Ident),
     ForwardUnion(Ident),
+    /// `valuetype A;`: it may be used anywhere, since a value of it may be null.
+    ForwardValue(Ident),
+    Value(ValueType),
+    /// `valuetype A string;`: a type whose values may be null and shared.
+    ValueBox(Ident, TypeSpec),
+    /// In a value type: whether it is public, and what is declared.
+    StateMember(bool, TypeSpec, Vec<Declarator>),
+    /// In a value type: how values of it are made, which is a matter of each side.
+    Factory,
     /// A struct, union or enum that stands alone.
     Type(TypeSpec),
     /// One type, and one or more names for it, each with dimensions of its own.
@@ -81,6 +90,17 @@ pub(crate) struct Interface {
     pub(crate) ident: Ident,
     pub(crate) bases: Vec<ScopedName>,
     /// Operations, attributes, and the types that are defined in the interface.
+    pub(crate) items: Vec<Item>,
+}
+
+/// A value type with members.
+#[derive(Debug)]
+pub(crate) struct ValueType {
+    pub(crate) ident: Ident,
+    /// Whether a value of it may be cut down to the first base.
+    pub(crate) truncatable: bool,
+    pub(crate) bases: Vec<ScopedName>,
+    /// Members, operations, attributes, and the types that are defined in it.
     pub(crate) items: Vec<Item>,
 }
 

@@ -61,9 +61,16 @@ impl Finder<'_> {
                 }
                 ItemKind::ForwardInterface(ident)
                 | ItemKind::ForwardStruct(ident)
-                | ItemKind::ForwardUnion(ident) => {
+                | ItemKind::ForwardUnion(ident)
+                | ItemKind::ForwardValue(ident) => {
                     self.name(&ident.name, scope, paths);
                 }
+                ItemKind::ValueBox(ident, spec) => {
+                    self.spec(spec, scope, paths);
+                    self.name(&ident.name, scope, paths);
+                }
+                ItemKind::Value(value) => self.scope(&value.ident.name, &value.items, scope, paths),
+                ItemKind::StateMember(_, spec, _) => self.spec(spec, scope, paths),
                 ItemKind::Type(spec) => self.spec(spec, scope, paths),
                 ItemKind::Typedef(spec, declarators) => {
                     self.spec(spec, scope, paths);
@@ -99,6 +106,7 @@ impl Finder<'_> {
                 ItemKind::Operation(_)
                 | ItemKind::Attribute(_)
                 | ItemKind::Signal(_)
+                | ItemKind::Factory
                 | ItemKind::Idempotent(_) => {}
             }
         }

@@ -103,6 +103,7 @@ impl Printer<'_> {
         self.enter("");
     }
 
+    /// Prints a definition where it stands.
     fn definition(&mut self, definition: &Definition) {
         match definition {
             Definition::Type(shape) => self.named_type(shape, "", ""),

@@ -100,7 +100,7 @@ pub fn is_wsdl(text: &str) -> bool {
 /// # Errors
 /// What cannot be said: handles, names that XML does not know, two things of one name.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
-    print::contract(contract)
+    print::contract(&everywire_model::value_type::as_structs(contract))
 }
 
 /// What a service with these interfaces says of itself; what XML cannot say is left out and named. `types` are defined beside

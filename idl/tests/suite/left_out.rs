@@ -21,11 +21,10 @@ fn missing(interface: &Interface) -> Vec<&str> {
 }
 
 #[test]
-fn operations_with_value_types_are_left_out_wherever_these_hide() {
+fn operations_with_custom_value_types_are_left_out_wherever_these_hide() {
     let contract = read(
         "module M {
-           valuetype Money;
-           valuetype Money { public long units; long hidden(); factory make(in long units); };
+           custom valuetype Money { public long units; long hidden(); factory make(in long units); };
            abstract valuetype Shape { void draw(); };
            custom valuetype Odd { public long x; };
            valuetype Name string;
@@ -55,11 +54,11 @@ fn operations_with_value_types_are_left_out_wherever_these_hide() {
     assert_eq!(
         missing(bank),
         [
-            "`balance`: the value type `M::Money` is not supported",
-            "`pay`: the value type `M::Money` is not supported",
-            "`change`: the value type `M::Money` is not supported",
-            "`till`: the value type `M::Money` is not supported",
-            "`rob, its exceptions`: the value type `M::Money` is not supported",
+            "`balance`: the custom value type `M::Money` is not supported",
+            "`pay`: the custom value type `M::Money` is not supported",
+            "`change`: the custom value type `M::Money` is not supported",
+            "`till`: the custom value type `M::Money` is not supported",
+            "`rob, its exceptions`: the custom value type `M::Money` is not supported",
             "`bake`: the native type `M::Cookie` is not supported",
         ]
     );
@@ -136,13 +135,13 @@ fn a_base_may_have_another_name() {
 #[test]
 fn exceptions_of_attributes_that_are_left_out_are_named() {
     let contract = read(
-        "valuetype Money { public long units; };
+        "custom valuetype Money { public long units; };
          exception Broke { Money lacking; };
          interface Bank { attribute long rate getraises (Broke); };",
     );
     let bank = interface(&contract, "Bank");
     assert_eq!(operations(bank), ["_get_rate", "_set_rate"]);
-    assert_eq!(missing(bank), ["`rate, its exceptions`: the value type `Money` is not supported"]);
+    assert_eq!(missing(bank), ["`rate, its exceptions`: the custom value type `Money` is not supported"]);
 }
 
 #[test]
@@ -150,9 +149,9 @@ fn what_is_left_out_may_be_given_a_repository_id() {
     // So do the contracts that IIOP.NET's generator and Java's `rmic` print, of each class.
     let contract = read(
         "module Net {
-           valuetype Name string;
+           native Name;
            #pragma ID Name \"IDL:Net/Name:1.0\"
-           valuetype Point { public long x; };
+           custom valuetype Point { public long x; };
            #pragma ID Point \"RMI:Net.Point:CD38F9930EA8AAEC:6109C59A2636DD85\"
            #pragma version Point 2.1
            interface Map { long size(); Name title(); };
@@ -160,5 +159,5 @@ fn what_is_left_out_may_be_given_a_repository_id() {
     );
     let map = interface(&contract, "Net::Map");
     assert_eq!(operations(map), ["size"]);
-    assert_eq!(missing(map), ["`title`: the value type `Net::Name` is not supported"]);
+    assert_eq!(missing(map), ["`title`: the native type `Net::Name` is not supported"]);
 }

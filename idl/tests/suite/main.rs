@@ -23,6 +23,7 @@ mod signature;
 mod strangers;
 mod strangers_midl;
 mod strangers_wsdl;
+mod value_types;
 mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;

@@ -40,6 +40,7 @@ use uuid::Uuid;
 /// # Errors
 /// Handles of an operating system: they cannot travel.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
+    let contract = &*everywire_model::value_type::as_structs(contract);
     let contract = &*crate::raised::apart(contract);
     let contract = &*bases::described(contract);
     let contract = &*crate::order::sorted(contract, str::to_owned);

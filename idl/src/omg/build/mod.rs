@@ -20,6 +20,7 @@ pub(super) use orb::is_of_the_orb;
 mod signals;
 mod types;
 mod unions;
+mod values;
 
 use super::ast::{self, Item, ItemKind};
 use super::ids::{Ids, join};
@@ -101,8 +102,14 @@ impl Builder<'_> {
             ItemKind::ForwardUnion(ident) => {
                 self.announce(ident, || What::Open { keyword: "union", shape: None })?;
             }
+            ItemKind::ForwardValue(ident) => {
+                self.announce(ident, || What::Open { keyword: "valuetype", shape: None })?;
+            }
+            ItemKind::Value(value) => self.value(value)?,
+            ItemKind::ValueBox(ident, spec) => self.value_box(ident, spec)?,
             // It takes its name, so that a second definition of the name is still a mistake.
             ItemKind::Unsupported(ident, what) => {
+                self.give_up(&ident.name);
                 self.announce(ident, || What::Broken)?;
                 let full = join(self.scope(), &ident.name);
                 self.lacking = Some(format!("{what} `{full}`").into());
@@ -193,7 +200,9 @@ impl Builder<'_> {
     fn finish(self) -> Contract {
         // This is checked last, since a definition may follow anywhere, in another file too.
         for symbol in self.symbols.values() {
-            if let What::Open { keyword, .. } = symbol.what {
+            if let What::Open { keyword: "valuetype", shape } = &symbol.what {
+                values::fill(&symbol.name, shape.as_ref());
+            } else if let What::Open { keyword, .. } = symbol.what {
                 let message = format!("{keyword} `{}` is announced but never defined", symbol.name);
                 self.report.add(Problem::new(symbol.span, message));
             }

@@ -200,6 +200,9 @@ impl Builder<'_> {
                     (What::Type(typed), What::Open { keyword: "struct", .. }) => {
                         matches!(typed.shape, Shape::Struct(_))
                     }
+                    (What::Type(typed), What::Open { keyword: "valuetype", .. }) => {
+                        matches!(typed.shape, Shape::Optional(_))
+                    }
                     (What::Type(typed), What::Open { .. }) => matches!(typed.shape, Shape::Union(_)),
                     _ => false,
                 }

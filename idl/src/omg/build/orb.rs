@@ -85,7 +85,12 @@ impl Builder<'_> {
             }
             _ => return None,
         };
-        let element = element(&plain.name)?;
+        let text = match plain.name.as_str() {
+            "StringValue" => Some(Text::NARROW),
+            "WStringValue" => Some(Text::WIDE),
+            _ => None,
+        };
+        let element = text.map(Shape::Text).or_else(|| element(&plain.name))?;
         let full = join("CORBA", &plain.name);
         let key = full.to_ascii_lowercase();
         let is_full = self.definitions.len() >= limits::DEFINITIONS || self.symbols.len() >= limits::NODES;
@@ -100,11 +105,15 @@ impl Builder<'_> {
         if module.name != "CORBA" || !matches!(module.what, What::Module) {
             return None;
         }
-        let target =
-            Shape::Sequence(Hold::new(Sequence { element, bound: None, order: Order::Free, size: None }));
-        let id = format!("IDL:omg.org/CORBA/{}:1.0", plain.name);
-        let alias = Alias { name: Name::from(full.clone()), id: Name::from(id), target };
-        let shape = Shape::Alias(Hold::new(alias));
+        let (id, named) =
+            (Name::from(format!("IDL:omg.org/CORBA/{}:1.0", plain.name)), Name::from(full.clone()));
+        let shape = if text.is_some() {
+            super::values::boxed(named, id, element)
+        } else {
+            let sequence = Sequence { element, bound: None, order: Order::Free, size: None };
+            let target = Shape::Sequence(Hold::new(sequence));
+            Shape::Alias(Hold::new(Alias { name: named, id, target }))
+        };
         self.definitions.push(Definition::Type(shape.clone()));
         let what = What::Type(Typed { shape, depth: 2, complete: true });
         self.symbols.insert(key.clone(), Symbol { name: full, span: plain.span, what });

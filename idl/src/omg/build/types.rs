@@ -122,9 +122,11 @@ impl Builder<'_> {
             What::Open { keyword, shape } => {
                 let shape = shape.get_or_insert_with(|| match *keyword {
                     "struct" => Shape::Struct(Hold::Later(self.report.cell())),
+                    "valuetype" => Shape::Optional(Hold::Later(self.report.cell())),
                     _ => Shape::Union(Hold::Later(self.report.cell())),
                 });
-                Some(Typed { shape: shape.clone(), depth: 1, complete: false })
+                // A value that may be null ends, whatever it is made of.
+                Some(Typed { shape: shape.clone(), depth: 1, complete: *keyword == "valuetype" })
             }
             What::Broken => {
                 self.needs(&key);

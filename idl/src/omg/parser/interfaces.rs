@@ -6,6 +6,7 @@ use super::super::ast::{
     Attribute, Interface, ItemKind, Operation, Parameter, ScopedName, TypeKind, TypeSpec,
 };
 use super::super::lexer::Kind;
+use super::values::ABSTRACT_VALUE;
 use super::{Parse, Parser, Place};
 use crate::report::Problem;
 use everywire_model::Direction;
@@ -16,7 +17,7 @@ impl Parser<'_> {
         if (self.accept_word("abstract") || self.accept_word("local"))
             && self.current.kind == Kind::Keyword("valuetype")
         {
-            return self.leave_out("the value type");
+            return self.leave_out(ABSTRACT_VALUE);
         }
         if !self.accept_word("interface") {
             let problem = self.unexpected("this does not belong here").expected(["`interface`"]);
@@ -106,6 +107,17 @@ impl Parser<'_> {
         }
         let idempotent = false;
         Ok(ItemKind::Operation(Operation { ident, oneway, returns, parameters, raises, context, idempotent }))
+    }
+
+    /// What stands behind the word `factory`, up to the `;`.
+    pub(super) fn factory(&mut self) -> Parse<()> {
+        self.ident()?;
+        self.expect("(")?;
+        if self.current.kind != Kind::Punct(")") {
+            self.list(Self::parameter)?;
+        }
+        self.expect(")")?;
+        self.raises("raises").map(drop)
     }
 
     fn parameter(&mut self) -> Parse<Parameter> {

@@ -19,6 +19,8 @@ mod expressions;
 mod interfaces;
 mod marks;
 mod types;
+mod values;
+pub(super) use values::ABSTRACT_VALUE;
 
 use super::ast::{Ident, Item, ItemKind, ScopedName};
 use super::lexer::{Directive, Kind, Token};
@@ -55,6 +57,7 @@ enum Place {
     File,
     Module,
     Interface,
+    Value,
 }
 
 /// Parses all that a source yields. The items are not complete where the report has mistakes.
@@ -103,6 +106,7 @@ impl Parser<'_> {
                     let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
                     let item = match place {
                         Place::Interface => self.export(),
+                        Place::Value => self.value_element(),
                         Place::File | Place::Module => self.definition(),
                     };
                     match item {
@@ -199,10 +203,9 @@ impl Parser<'_> {
                 self.advance();
                 ItemKind::TypePrefix(self.scoped_name()?, self.text_literal()?)
             }
-            Kind::Keyword(word @ ("native" | "valuetype" | "custom")) => {
-                let what = if word == "native" { "the native type" } else { "the value type" };
-                return self.leave_out(what);
-            }
+            Kind::Keyword("native") => return self.leave_out("the native type"),
+            Kind::Keyword("custom") => return self.leave_out("the custom value type"),
+            Kind::Keyword("valuetype") => self.value_type()?,
             // Words of the component model and of IDL 4: they are names in older contracts, so only their
             // place makes them keywords.
             Kind::Word(ref word) => match word.as_str() {

@@ -11,7 +11,8 @@ use super::super::CONTEXT;
 use super::{Printer, names};
 use everywire_model::contract::note;
 use everywire_model::shape::{Arm, Enum, Field, Struct, Text, TextKind, Union};
-use everywire_model::{Attribute, Direction, Hold, Interface, Operation, Shape, Signal};
+use everywire_model::value_type::ValueType;
+use everywire_model::{Attribute, Definition, Direction, Hold, Interface, Operation, Shape, Signal};
 use std::fmt::Write;
 
 impl Printer<'_> {
@@ -24,9 +25,19 @@ impl Printer<'_> {
                 let body = self.enumeration(members);
                 self.line(format_args!("{lead}{body}{tail};"));
             }
+            Shape::Optional(content) => self.named_type(content, lead, tail),
+            Shape::Alias(alias) if alias.name.is_empty() => self.value_type(shape),
             Shape::Alias(alias) => {
                 self.defined.insert(alias.name.to_string());
                 self.give(&alias.name, &alias.id);
+                if let Shape::Optional(content) = &alias.target
+                    && let Some(ValueType::Boxed { id, .. }) = ValueType::of(content)
+                    && id == alias.id
+                {
+                    let (own, content) = (self.names.own(&alias.name), self.shape(content));
+                    self.line(format_args!("valuetype {own} {content};"));
+                    return;
+                }
                 let declared = self.declarator(&alias.target, &self.names.own(&alias.name));
                 self.line(format_args!("typedef {declared};"));
             }
@@ -46,6 +57,51 @@ impl Printer<'_> {
             self.member(field, number, "", &body.name);
         }
         self.close(tail);
+    }
+
+    /// A value type. Its operations and factories are not known: they do not travel.
+    fn value_type(&mut self, shape: &Shape) {
+        let Some((mut levels, body)) = names::value(shape) else { return };
+        self.defined.insert(body.name.to_string());
+        self.give(&body.name, &body.id);
+        let Some(own) = levels.next() else { return };
+        let base = levels.next().map_or_else(String::new, |base| {
+            let word = if own.truncatable { "truncatable " } else { "" };
+            format!(" : {word}{}", self.called(base.id))
+        });
+        let said = self.names.own(&body.name);
+        self.line(format_args!("valuetype {said}{base} {{"));
+        self.open(&body.name);
+        let contract = self.contract;
+        for definition in &contract.definitions {
+            if let Some((name, _)) = super::identity(definition)
+                && self.names.is_within(name, &body.name)
+                && !self.defined.contains(name.as_ref())
+            {
+                self.announce_for(definition, Some(&body.name));
+                self.definition(definition);
+            }
+        }
+        let inherited = body.fields.len().saturating_sub(own.members.len());
+        for (number, (field, seen)) in body.fields.iter().skip(inherited).zip(own.members.chars()).enumerate()
+        {
+            let lead = if seen == 'u' { "public " } else { "private " };
+            self.member(field, inherited + number, lead, &body.name);
+        }
+        self.close("");
+    }
+
+    /// What the value type with this repository id is called here.
+    fn called(&self, id: &str) -> String {
+        let shapes = self.contract.definitions.iter().filter_map(|definition| match definition {
+            Definition::Type(shape) => names::of_shape(shape),
+            _ => None,
+        });
+        let name = shapes.filter(|(_, _, of)| **of == id).map(|(_, name, _)| name).next();
+        name.map_or_else(
+            || "ValueBase /* a base that is not in this contract */".to_owned(),
+            |name| self.name(name),
+        )
     }
 
     /// A field; a type that stands inside `owner` is defined with its first use.

@@ -17,7 +17,8 @@
 use super::super::lexer::is_keyword_somewhere;
 use super::bases::{bases, is_own};
 use crate::unique::{cut, legal};
-use everywire_model::shape::{Enum, Name};
+use everywire_model::shape::{Enum, Name, Struct};
+use everywire_model::value_type::{Levels, ValueType};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -213,6 +214,9 @@ impl Names {
                     &mut body.get().into_iter().flat_map(|body| body.arms.iter()).map(|arm| &arm.field.name),
                 );
             }
+            Definition::Type(shape) if let Some((_, body)) = value(shape) => {
+                fields(&mut body.fields.iter().map(|field| &field.name));
+            }
             Definition::Exception(body) => fields(&mut body.fields.iter().map(|field| &field.name)),
             Definition::Interface(interface) => self.interface(interface, &scope, &own),
             _ => {}
@@ -358,7 +362,9 @@ fn undefined_bases<'c>(contract: &'c Contract, defined: &HashSet<String>) -> Vec
 /// Whether other definitions may stand inside.
 fn is_body(definition: &Definition) -> bool {
     match definition {
-        Definition::Type(shape) => matches!(shape, Shape::Struct(_) | Shape::Union(_)),
+        Definition::Type(shape) => {
+            matches!(shape, Shape::Struct(_) | Shape::Union(_)) || value(shape).is_some()
+        }
         Definition::Exception(_) | Definition::Interface(_) => true,
         Definition::Constant(_) => false,
     }
@@ -420,6 +426,7 @@ fn inside(shape: &Shape, is_defined: &dyn Fn(&str) -> bool, needed: &mut Vec<(&'
                 .flat_map(|body| body.arms.iter())
                 .for_each(|arm| used(&arm.field.shape, is_defined, needed));
         }
+        Shape::Alias(alias) if alias.name.is_empty() => inside(&alias.target, is_defined, needed),
         Shape::Alias(alias) => used(&alias.target, is_defined, needed),
         _ => {}
     }
@@ -434,7 +441,12 @@ fn used(shape: &Shape, is_defined: &dyn Fn(&str) -> bool, needed: &mut Vec<(&'st
         Shape::Alias(alias) if alias.name.is_empty() || !is_defined(&alias.name) => {
             used(&alias.target, is_defined, needed)
         }
-        Shape::Struct(_) | Shape::Union(_) => {
+        Shape::Optional(content)
+            if ValueType::of(content).is_some_and(|value| matches!(value, ValueType::Boxed { .. })) =>
+        {
+            used(content, is_defined, needed);
+        }
+        Shape::Struct(_) | Shape::Union(_) | Shape::Optional(_) => {
             if let Some((keyword, name, id)) = of_shape(shape) {
                 needed.push((keyword, name.clone(), id.clone()));
             }
@@ -449,7 +461,19 @@ pub(super) fn of_shape(shape: &Shape) -> Option<(&'static str, &Name, &Name)> {
         Shape::Struct(body) => body.get().map(|body| ("struct", &body.name, &body.id)),
         Shape::Union(body) => body.get().map(|body| ("union", &body.name, &body.id)),
         Shape::Enum(body) => Some(("enum", &body.name, &body.id)),
+        Shape::Optional(content) => {
+            value(content.get()?).map(|(_, body)| ("valuetype", &body.name, &body.id))
+        }
+        Shape::Alias(_) if let Some((_, body)) = value(shape) => Some(("valuetype", &body.name, &body.id)),
         Shape::Alias(body) => Some(("typedef", &body.name, &body.id)),
+        _ => None,
+    }
+}
+
+/// The types and the members of a value type, if this is its content.
+pub(super) fn value(content: &Shape) -> Option<(Levels<'_>, &Struct)> {
+    match (ValueType::of(content)?, content.resolved()) {
+        (ValueType::State(levels), Shape::Struct(body)) => Some((levels, body.get()?)),
         _ => None,
     }
 }

@@ -1,0 +1,194 @@
+//! Value types (CORBA 3.0, 3.9): optional structs, whose remark says what only GIOP and OMG IDL need (`everywire_model::value_type`).
+//!
+//! Of a value type its members travel, those of its base first. Operations, factories and supported interfaces do not, so they are
+//! read over, and their types may be what they like. An abstract base adds nothing.
+//!
+//! Others may hold the cell of a value type before it is known. If it cannot be made in the end, the cell is filled with what no wire
+//! of OMG IDL carries: calls that need it fail by its name, and the rest of the contract can be used.
+
+use super::super::ast::{Ident, ItemKind, ScopedName, TypeSpec, ValueType};
+use super::super::ids::join;
+use super::super::parser::ABSTRACT_VALUE;
+use super::Builder;
+use super::names::What;
+use super::types::Typed;
+use crate::report::Problem;
+use everywire_model::shape::{self, Alias, Field, Name};
+use everywire_model::value_type::{self, Level};
+use everywire_model::{Definition, Hold, Shape};
+use std::borrow::Cow;
+use std::rc::Rc;
+
+/// The base of a value type: its fields, its remark, its scoped name, its depth.
+struct Base {
+    fields: Vec<Field>,
+    content: Shape,
+    name: String,
+    depth: usize,
+}
+
+impl Builder<'_> {
+    /// A value type with members.
+    pub(super) fn value(&mut self, value: &ValueType) -> Option<()> {
+        self.open(&value.ident, "valuetype")?;
+        let made = self.members_of(value);
+        if made.is_none() {
+            self.give_up(&value.ident.name);
+        }
+        let (content, depth) = made.map_or((None, 1), |(content, depth)| (Some(content), depth));
+        let typed = self.close(&value.ident, content, depth, Shape::Optional, |shape| match shape {
+            Shape::Optional(Hold::Later(cell)) => Some(*cell),
+            _ => None,
+        })?;
+        // What is defined is the value itself, as it is where it is not null.
+        if let (Some(last), Shape::Optional(content)) = (self.definitions.last_mut(), typed.shape) {
+            *last = Definition::Type((*content).clone());
+        }
+        Some(())
+    }
+
+    /// The content of a value type, and its depth.
+    fn members_of(&mut self, value: &ValueType) -> Option<(Shape, usize)> {
+        let (name, id) = self.identity(&value.ident.name);
+        let base = self.base(value)?;
+        let (mut fields, inherited) = match &base {
+            Some(base) => (base.fields.clone(), base.depth),
+            None => (Vec::new(), 0),
+        };
+        let ancestors: Rc<[String]> = base.iter().map(|base| base.name.clone()).collect();
+        let (members, depth) = self.inside(&value.ident.name, ancestors, |b| {
+            let (mut members, mut depth, mut lacking, mut broken) = (String::new(), inherited, None, false);
+            for item in &value.items {
+                match &item.kind {
+                    ItemKind::StateMember(public, spec, declarators) => {
+                        b.lacking = None;
+                        let typed = b.spec(spec);
+                        for declarator in declarators {
+                            let declared = b.declare(&declarator.ident, What::Member).is_some();
+                            let whole =
+                                typed.clone().and_then(|typed| b.inline(typed, spec.span, declarator));
+                            let Some(whole) = whole.filter(|_| declared) else {
+                                broken = true;
+                                lacking = lacking.or_else(|| b.lacking.clone());
+                                continue;
+                            };
+                            depth = depth.max(whole.depth);
+                            members.push(if *public { 'u' } else { 'r' });
+                            fields.push(Field {
+                                name: declarator.ident.name.clone().into(),
+                                shape: whole.shape,
+                            });
+                        }
+                    }
+                    _ => {
+                        b.item(item);
+                    }
+                }
+            }
+            b.lacking = lacking;
+            (!broken).then_some((members, depth))
+        })?;
+        let depth = self.deeper(depth, value.ident.span)?;
+        let mut levels =
+            vec![Level { id: &id, truncatable: value.truncatable && base.is_some(), members: &members }];
+        if let Some(value_type::ValueType::State(bases)) =
+            base.as_ref().and_then(|base| value_type::ValueType::of(&base.content))
+        {
+            levels.extend(bases);
+        }
+        let body = shape::Struct { name, id: id.clone(), fields: Cow::Owned(fields) };
+        Some((value_type::of_members(&levels, Shape::Struct(Hold::new(body))), depth))
+    }
+
+    /// The base with members, which is the first one if any is. None after a mistake, or where it is not supported.
+    fn base(&mut self, value: &ValueType) -> Option<Option<Base>> {
+        let mut found = None;
+        for name in &value.bases {
+            self.lacking = None;
+            match self.resolve(name) {
+                Some(What::Type(Typed { shape: Shape::Optional(content), depth, .. }))
+                    if content
+                        .get()
+                        .is_some_and(|content| !content.fields().is_empty() || is_state(content)) =>
+                {
+                    found = Some(Base {
+                        fields: content.fields().to_vec(),
+                        content: (*content).clone(),
+                        name: self.name_of(name)?,
+                        depth,
+                    });
+                }
+                // It has no members.
+                None if self.lacking.as_deref().is_some_and(|what| what.starts_with(ABSTRACT_VALUE)) => {}
+                None => return None,
+                Some(other) => {
+                    let message =
+                        format!("`{}` is {}, not a value type that is complete", name.text(), other.noun());
+                    self.report.add(Problem::new(name.span, message));
+                    return None;
+                }
+            }
+        }
+        self.lacking = None;
+        Some(found)
+    }
+
+    /// The scoped name of what a name means.
+    fn name_of(&mut self, name: &ScopedName) -> Option<String> {
+        let key = self.find(name, false)?;
+        self.symbols.get(&key).map(|symbol| symbol.name.clone())
+    }
+
+    /// A type whose values are those of another, or null.
+    pub(super) fn value_box(&mut self, ident: &Ident, spec: &TypeSpec) -> Option<()> {
+        let typed = self.spec(spec).and_then(|typed| self.not_void(typed, spec.span));
+        let (name, id) = self.identity(&ident.name);
+        let what = match typed {
+            Some(typed) => {
+                let shape = boxed(name, id, typed.shape);
+                What::Type(Typed { shape, depth: self.deeper(typed.depth, spec.span)?, complete: true })
+            }
+            None => What::Broken,
+        };
+        let defined = match &what {
+            What::Type(typed) => Some(typed.shape.clone()),
+            _ => None,
+        };
+        self.declare(ident, what)?;
+        match defined {
+            Some(shape) => self.definitions.push(Definition::Type(shape)),
+            None => self.lacks_too(&ident.name),
+        }
+        Some(())
+    }
+
+    /// A value type that was announced is left out, or has a mistake.
+    pub(super) fn give_up(&mut self, name: &str) {
+        let key = join(self.scope(), name).to_ascii_lowercase();
+        if let Some(symbol) = self.symbols.get_mut(&key)
+            && let What::Open { keyword: "valuetype", shape } = &symbol.what
+        {
+            fill(&symbol.name, shape.as_ref());
+            symbol.what = What::Broken;
+        }
+    }
+}
+
+/// Whether the content of an optional value is that of a value type with members.
+fn is_state(content: &Shape) -> bool {
+    matches!(value_type::ValueType::of(content), Some(value_type::ValueType::State(_)))
+}
+
+/// The shape of a value box.
+pub(super) fn boxed(name: Name, id: Name, content: Shape) -> Shape {
+    let content = value_type::of_box(&id, &name, content);
+    Shape::Alias(Hold::new(Alias { name, id, target: Shape::Optional(Hold::new(content)) }))
+}
+
+/// Fills the cell of a value type that cannot be made with what CDR does not carry.
+pub(super) fn fill(name: &str, shape: Option<&Shape>) {
+    if let Some(Shape::Optional(Hold::Later(cell))) = shape {
+        let alias = Alias { name: name.to_owned().into(), id: Name::default(), target: Shape::Handle };
+        let _ = cell.set(Shape::Alias(Hold::new(alias)));
+    }
+}
