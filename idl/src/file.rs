@@ -3,6 +3,7 @@
 //! Languages without a preprocessor read their files here. A file is never read further than one byte past
 //! the limit, whatever its length was said to be: pipes and devices have none. `beginning` reads what tells a file's language.
 
+#[cfg(any(feature = "dbus-xml", feature = "kidl", feature = "wsdl"))]
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use std::fs::File;
 use std::io::Read;
