@@ -73,6 +73,16 @@ def receive(self, forceRecv=0, count=0, before=transport.TCPTransport.recv):
 transport.TCPTransport.recv = receive
 
 
+def credentials(self, before=rpcrt.DCERPC_v5.get_credentials):
+    """Who calls, from the beginning. A connection to an object asks the one that was made last, by whichever thread, and that one
+    would know it only when it is bound."""
+    told = before(self)
+    return told if told[0] is not None else self._transport.get_credentials()
+
+
+rpcrt.DCERPC_v5.get_credentials = credentials
+
+
 class Counter:
     """An object of the class, with connections of its own to find it and to call it."""
 
