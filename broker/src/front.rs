@@ -220,8 +220,7 @@ impl Servant for Gate {
 
     fn opened(&self, link: &Arc<dyn Link>) {
         // Where signals go to whoever is connected (D-Bus, DCOP), the target is listened to for each caller,
-        // over the caller's own connections. It is told before the caller's first call, and may wait for the
-        // target.
+        // over the caller's own connections, before it gets the caller's first call.
         let Some(front) = self.front.upgrade() else { return };
         let capabilities = front.wire.capabilities();
         if !capabilities.signals || capabilities.signals_are_calls {
@@ -231,12 +230,12 @@ impl Servant for Gate {
         let who = Who::of(link.peer().as_ref());
         for route in routes.iter().filter(|route| route.lets(&who)) {
             let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
-            let listened = everywire::blocking(|| target.listen(link, &front, opaque.hears()));
-            if let Err(failure) = listened {
-                route.log.detail("no signals", || {
-                    vec![("route", (*route.name).into()), ("failure", failure.to_string().into())]
+            let told = Arc::clone(route);
+            target.listen(link, &front, opaque.hears(), move |failure| {
+                told.log.detail("no signals", || {
+                    vec![("route", (*told.name).into()), ("failure", failure.to_string().into())]
                 });
-            }
+            });
         }
     }
 

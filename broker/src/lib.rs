@@ -25,6 +25,7 @@ mod copies;
 mod cross;
 mod front;
 mod health;
+mod held;
 mod hops;
 mod json;
 mod limits;

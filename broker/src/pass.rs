@@ -19,6 +19,7 @@
 
 use crate::config::RouteConfig;
 use crate::front::Front;
+use crate::held::Held;
 use crate::hops;
 use crate::numbers::ByNumber;
 use crate::upstream::{Common, Upstream};
@@ -34,6 +35,7 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -232,6 +234,10 @@ pub(crate) struct Lanes {
     hops: u32,
     /// What each connection of callers has, by its number.
     clients: Mutex<ByNumber<u64, Client>>,
+    /// Calls that wait until the target is listened to.
+    pub(crate) held: Held,
+    /// Threads that begin to listen to the target.
+    pub(crate) listening: AtomicUsize,
     /// What callers say unasked, in order, by their connections.
     sayings: Mutex<ByNumber<u64, Arc<Mutex<Saying>>>>,
 }
@@ -326,7 +332,8 @@ fn give_back(mut request: Request, outcome: &Outcome<Body>) {
 impl Lanes {
     pub(crate) fn new(reference: Reference, made: bool, timeout: Duration, hops: u32) -> Self {
         let (clients, sayings) = (Mutex::default(), Mutex::default());
-        Self { reference, made, timeout, hops, clients, sayings }
+        let (held, listening) = (Held::default(), AtomicUsize::new(0));
+        Self { reference, made, timeout, hops, clients, held, listening, sayings }
     }
 
     /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
@@ -397,6 +404,14 @@ impl Lanes {
         clients
     }
 
+    /// The connections to the target that are made for this caller.
+    pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Front) -> Arc<Apart> {
+        let mut clients = self.swept(link.serial_number());
+        let client =
+            clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
+        Arc::clone(&client.apart)
+    }
+
     /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for
     /// the target; what the caller has said meanwhile follows then.
     ///
@@ -404,23 +419,18 @@ impl Lanes {
     /// The target is not to be reached, or its wire cannot be listened to so.
     pub(crate) fn listen(
         &self,
-        link: &Arc<dyn Link>,
-        near: &Front,
+        number: u64,
+        to: Weak<dyn Link>,
+        wire: &'static dyn Wire,
+        apart: &Arc<Apart>,
         fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
     ) -> Result<(), Failure> {
-        let apart = {
-            let mut clients = self.swept(link.serial_number());
-            let client =
-                clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
-            Arc::clone(&client.apart)
-        };
-        let (most, name) = (self.hops, near.wire.hop_header());
+        let (most, name) = (self.hops, wire.hop_header());
         let mut reference = self.reference.clone();
         for profile in &mut reference.profiles {
             // All objects there.
             profile.key = Bytes::new();
         }
-        let to = Arc::downgrade(link);
         let listener = move |event: SignalEvent<Incoming>| {
             if let (SignalEvent::Signal(mut heard), Some(to)) = (event, to.upgrade())
                 && fits(&heard.key)
@@ -438,7 +448,7 @@ impl Lanes {
         };
         let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));
         let subscribed = object.subscribe(None, Arc::new(listener));
-        let saying = self.saying(link.serial_number());
+        let saying = self.saying(number);
         let mut saying = saying.lock().unwrap_or_else(PoisonError::into_inner);
         saying.heard = true;
         let kept = std::mem::take(&mut saying.kept);
@@ -446,10 +456,10 @@ impl Lanes {
         let told = kept.iter().try_for_each(|heard| apart.emit(&heard.emission()));
         drop(saying);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(client) = clients.get_mut(&link.serial_number()) else {
+        let Some(client) = clients.get_mut(&number) else {
             // Its connection has ended meanwhile.
             drop(clients);
-            self.forget(link.serial_number());
+            self.forget(number);
             return Ok(());
         };
         client.signals = Some(subscribed?);
@@ -486,6 +496,7 @@ impl Lanes {
 
     /// The connection of a caller is over.
     pub(crate) fn forget(&self, link: u64) {
+        self.held.forget(link);
         self.sayings.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         let gone = self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         // Without the lock: connections end.

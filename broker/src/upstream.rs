@@ -20,6 +20,7 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::front::Front;
+use crate::held::Kept;
 use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
@@ -37,6 +38,8 @@ use std::time::{Duration, Instant};
 const SEARCHES: u32 = 16;
 /// Calls that may wait for a connection of one way; more are refused as busy.
 const WAITING: usize = 4096;
+/// Threads that wait at one time for one target to be listened to. A thread may outlive its caller by as long as a target needs to greet.
+const LISTENING: usize = 256;
 
 /// What all ways to a target share.
 pub(crate) struct Common {
@@ -60,6 +63,11 @@ pub(crate) struct Upstream {
     sought: AtomicBool,
     /// Calls that wait for it, the first first.
     line: Mutex<Option<VecDeque<Box<Passage>>>>,
+}
+
+/// The failure of a call that finds too many waiting.
+fn crowded() -> Failure {
+    Failure::new(Kind::Busy, Initiator::Peer, "too many calls wait for a connection to the target")
 }
 
 impl Upstream {
@@ -101,16 +109,60 @@ impl Upstream {
         &self.common.name
     }
 
-    /// Has what the target says unasked go to a caller: see [`Lanes::listen`].
+    /// Has what the target says unasked go to a caller: see [`Lanes::listen`]. Its calls to this target wait for that, and nothing else does:
+    /// a thread waits for the target. Where `LISTENING` wait already, this one does. `tell` gets what went wrong.
     pub(crate) fn listen(
-        &self,
+        self: &Arc<Self>,
         link: &Arc<dyn Link>,
         near: &Front,
         fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
-    ) -> Result<(), Failure> {
-        match &self.lanes {
-            Some(lanes) => lanes.listen(link, near, fits),
-            None => Ok(()),
+        tell: impl Fn(&Failure) + Send + 'static,
+    ) {
+        let Some(lanes) = &self.lanes else { return };
+        let (number, to, wire) = (link.serial_number(), Arc::downgrade(link), near.wire);
+        let apart = lanes.apart(link, near);
+        lanes.held.begin(number);
+        let this = Arc::clone(self);
+        let run = move || {
+            let Some(lanes) = &this.lanes else { return };
+            if let Err(failure) = lanes.listen(number, to, wire, &apart, fits) {
+                tell(&failure);
+            }
+            this.let_go(number);
+        };
+        if lanes.listening.fetch_add(1, Ordering::AcqRel) >= LISTENING {
+            everywire::blocking(run);
+            lanes.listening.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        let this = Arc::clone(self);
+        let counted = move || {
+            run();
+            if let Some(lanes) = &this.lanes {
+                lanes.listening.fetch_sub(1, Ordering::AcqRel);
+            }
+        };
+        if std::thread::Builder::new().name("listen".into()).spawn(counted).is_err() {
+            // Signals do not pass, but calls do.
+            lanes.listening.fetch_sub(1, Ordering::AcqRel);
+            self.let_go(number);
+        }
+    }
+
+    /// Sends what was kept of a caller.
+    fn let_go(self: &Arc<Self>, number: u64) {
+        while let Some(lanes) = &self.lanes
+            && let Some(passage) = lanes.held.next(number)
+        {
+            self.by_lane(lanes, passage);
+        }
+    }
+
+    /// Sends a call by its caller's own way.
+    fn by_lane(&self, lanes: &Lanes, passage: Box<Passage>) {
+        match lanes.lane(passage.request(), passage.near(), &self.common) {
+            Ok(lane) => lane.send(passage),
+            Err(failure) => passage.ended(Outcome::Failed(failure)),
         }
     }
 
@@ -136,9 +188,10 @@ impl Upstream {
     /// Sends a call, or has it wait for the connection.
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
         if let Some(lanes) = &self.lanes {
-            return match lanes.lane(passage.request(), passage.near(), &self.common) {
-                Ok(lane) => lane.send(passage),
-                Err(failure) => passage.ended(Outcome::Failed(failure)),
+            return match lanes.held.keep(passage, WAITING) {
+                Kept::Free(passage) => self.by_lane(lanes, passage),
+                Kept::Waits => {}
+                Kept::Full(passage) => passage.ended(Outcome::Failed(crowded())),
             };
         }
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
@@ -151,9 +204,7 @@ impl Upstream {
             match &mut *line {
                 Some(waiting) if waiting.len() >= WAITING => {
                     drop(line);
-                    let what = "too many calls wait for a connection to the target";
-                    let failure = Failure::new(Kind::Busy, Initiator::Peer, what);
-                    return passage.ended(Outcome::Failed(failure));
+                    return passage.ended(Outcome::Failed(crowded()));
                 }
                 Some(waiting) => return waiting.push_back(passage),
                 None => *line = Some(VecDeque::from([passage])),

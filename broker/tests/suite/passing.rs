@@ -1,6 +1,6 @@
 //! Routes without a contract: what comes in goes on as it came, with the headers beside it.
 
-use super::{LONG, Running, Scratch, order, shop_at, start, try_start, until};
+use super::{LONG, Running, Scratch, order, place, shop_at, start, try_start, until};
 use everywire::model::visit::WithHeaders;
 use everywire::model::{
     Answer, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant, Shape, visit,
@@ -10,7 +10,10 @@ use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use everywire_tests::shop::market::{FindError, Missing, Shop};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// A broker between IIOP and IIOP; `more` are further lines of its route.
 fn broker(target: &str, more: &str) -> Running {
@@ -387,4 +390,44 @@ fn calls_properties_and_signals_of_d_bus_pass() {
     kitchen.fire(100).unwrap();
     let all = ticked.wait_timeout_while(ticks.lock().unwrap(), LONG, |ticks| ticks.len() < 100).unwrap().0;
     assert!(all.iter().copied().eq(0..100), "{all:?}");
+}
+
+/// Where signals go to whoever is connected, each target is listened to before it gets a caller's first call. A target that takes
+/// connections and never greets holds up its own calls alone, and not those of other routes on the same connection.
+#[test]
+fn a_target_that_never_greets_holds_up_no_other_route() {
+    let scratch = Scratch::new();
+    let path = scratch.path("silent");
+    let _socket = UnixListener::bind(&path).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap();
+    for (wire, silent) in [
+        ("dbus", format!("dbus+unix://{path}#silent")),
+        ("net.tcp", format!("net.tcp://{port}/silent?security=none")),
+    ] {
+        let (_backend, _store, target) = shop_at(&place(wire, "backend", &scratch));
+        let broker = start(&format!(
+            r#"
+            [listen.front]
+            address = "{}"
+            [[route]]
+            name = "silent"
+            match = {{ key = "silent" }}
+            to = "{silent}"
+            timeout = "10m"
+            [[route]]
+            name = "shop"
+            to = "{target}"
+            "#,
+            place(wire, "front", &scratch),
+        ));
+        let client = Node::new();
+        let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+        assert_eq!(shop.title().unwrap_or_else(|failure| panic!("{wire}: {failure}")), "shop");
+        // Its own calls wait for it, no longer than their callers do.
+        let hurried = Node::from(Node::builder().deadline(Some(Duration::from_millis(200))).build());
+        let waiting = hurried.connect::<dyn Shop>(&broker.reference("silent")).unwrap();
+        assert_eq!(waiting.title().unwrap_err().kind(), Kind::TimedOut, "{wire}");
+        assert_eq!(shop.title().unwrap(), "shop", "{wire}");
+    }
 }
