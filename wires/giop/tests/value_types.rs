@@ -184,6 +184,34 @@ fn values_and_types_that_stood_before_are_found_again() {
     );
 }
 
+/// What JacORB 3.9 wrote of these types: its ids and its values stand once, and behind that are offsets, also in chunks.
+#[test]
+fn the_values_of_jacorb_are_read() {
+    let b_of = |x, y, inner| {
+        let z = ("z".to_owned(), Value::Float(1.0));
+        Value::Struct(vec![
+            ("x".into(), Value::Integer(x)),
+            ("y".into(), Value::Integer(y)),
+            ("inner".into(), inner),
+            z,
+        ])
+    };
+    let one = "7fffff0e000000020000000a49444c3a423a312e300000000000000a49444c3a413a312e300000000000000500000001020000007fffff0affffffffffffffdc0000000400000005fffffffe000000083ff0000000000000ffffffff";
+    reads(&b(), &b_of(1, 2, of(5)), one);
+    reads(&a(), &of(1), one);
+    // A, B, the same A, null, the same B: all cut down to A.
+    let all = "000000057fffff020000000a49444c3a413a312e30000000000000057fffff0e000000020000000a49444c3a423a312e30000000ffffffffffffffd0000000180000000102000000ffffffffffffffb83ff0000000000000ffffffffffffffffffffffa400000000ffffffffffffffb0 77";
+    reads(&many(a()), &list(vec![of(5), of(1), of(5), Value::Nothing, of(1)]), all);
+    let leaf = Value::Struct(vec![("left".into(), Value::Nothing), ("right".into(), Value::Nothing)]);
+    let node = Value::Struct(vec![("left".into(), leaf.clone()), ("right".into(), leaf)]);
+    reads(
+        &tree(),
+        &node,
+        "7fffff020000000a49444c3a4e3a312e300000007fffff02ffffffffffffffe80000000000000000ffffffffffffffe8",
+    );
+    reads(&boxed(), &Value::Text("hi".into()), "7fffff0000000003686900");
+}
+
 #[test]
 fn hostile_offsets_are_refused() {
     let all = many(a());
