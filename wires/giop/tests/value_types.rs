@@ -212,6 +212,31 @@ fn the_values_of_jacorb_are_read() {
     reads(&boxed(), &Value::Text("hi".into()), "7fffff0000000003686900");
 }
 
+/// What omniORB 4.2.5 wrote of them, in the order of octets of its machine: no id where the type is the expected one, and no chunks
+/// then, though the type is one that may be cut down.
+#[test]
+fn the_values_of_omniorb_are_read() {
+    let little = |shape: &Shape, text: &str| {
+        let body = everywire_giop::Cdr::body(hex(text).into(), 0, true, Dialect::OURS, Budget::default());
+        body.read(|source| Value::decode(shape, source)).unwrap()
+    };
+    let inner = of(5);
+    let b_of =
+        vec![("x", Value::Integer(1)), ("y", Value::Integer(2)), ("inner", inner), ("z", Value::Float(1.0))];
+    let b_of = Value::Struct(b_of.into_iter().map(|(name, value)| (name.to_owned(), value)).collect());
+    assert_eq!(little(&a(), "00ffff7f05000000"), of(5));
+    assert_eq!(little(&b(), "00ffff7f010000000200000000ffff7f0500000000000000000000000000f03f"), b_of);
+    let chunks = "0effff7f020000000a00000049444c3a423a312e300000000a00000049444c3a413a312e300000000800000001000000020000000affff7fffffffffdcffffff0400000005000000feffffff08000000000000000000f03fffffffff";
+    assert_eq!(little(&b(), chunks), b_of);
+    assert_eq!(little(&a(), chunks), of(1));
+    let all = "0500000000ffff7f050000000effff7f020000000a00000049444c3a423a312e3000312e0a00000049444c3a413a312e30000000100000000100000002ffffffffffffffc0ffffff0c00000008000000000000000000f03fffffffffffffffffa4ffffff00000000ffffffffa0ffffff77";
+    assert_eq!(little(&many(a()), all), list(vec![of(5), of(1), of(5), Value::Nothing, of(1)]));
+    let leaf = Value::Struct(vec![("left".into(), Value::Nothing), ("right".into(), Value::Nothing)]);
+    let node = Value::Struct(vec![("left".into(), leaf.clone()), ("right".into(), leaf)]);
+    assert_eq!(little(&tree(), "00ffff7f00ffff7f0000000000000000fffffffff0ffffff"), node);
+    assert_eq!(little(&boxed(), "00ffff7f03000000686900"), Value::Text("hi".into()));
+}
+
 #[test]
 fn hostile_offsets_are_refused() {
     let all = many(a());
