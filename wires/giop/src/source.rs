@@ -283,7 +283,7 @@ impl<'a> CdrSource<'a> {
 
     /// So many octets from several chunks, in parts of `width`, of which each lies in one chunk.
     #[cold]
-    fn gathered(&mut self, len: usize, width: usize, bad: Bad) -> Visit<Vec<u8>> {
+    fn gathered(&mut self, len: usize, width: usize, bad: DecodeError) -> Visit<Vec<u8>> {
         if len > self.left_in_all() {
             return Err(bad.into());
         }

@@ -13,7 +13,7 @@
 //! * A chunk lies within the message, and is not empty. A value without chunks does not stand in one with chunks, and no header stands
 //!   in a chunk. An end tag names the present level, or one around it.
 
-use crate::cdr::{Bad, Get};
+use crate::cdr::{DecodeError, Get};
 use everywire_model::{Budget, Failure, Visit};
 
 /// The first of the tags of values; those below are sizes of chunks (9.3.4.1).
@@ -239,12 +239,12 @@ pub(crate) fn whole_in_chunks(tag: u32, level: u32, at: usize) -> Visit<()> {
 }
 
 /// Where an offset leads that is read next: it counts from where it stands, and leads back.
-pub(crate) fn offset(get: &mut Get<'_>) -> Result<usize, Bad> {
+pub(crate) fn offset(get: &mut Get<'_>) -> Result<usize, DecodeError> {
     let value = get.u32()?.cast_signed();
     let from = get.pos - 4;
     let target = isize::try_from(value)
         .ok()
         .filter(|value| *value < -4)
         .and_then(|value| from.checked_add_signed(value));
-    target.ok_or(Bad { what: "an indirection does not lead back into the message", at: from })
+    target.ok_or(DecodeError { what: "an indirection does not lead back into the message", at: from })
 }
