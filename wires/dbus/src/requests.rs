@@ -20,7 +20,7 @@ use crate::routes::Asks;
 use crate::serving::Caller;
 use crate::session::{DbusSession, Stage};
 use crate::standard::{INTROSPECTABLE, PEER};
-use crate::violations::Wrong;
+use crate::violations::ProtocolError;
 use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
@@ -121,14 +121,14 @@ impl DbusSession {
 
     /// Ends a connection that this side made to call, if the peer itself calls all the time and reads none of the answers: they
     /// would pile up here. Where this side serves, nothing is read from a peer before it has read its answers.
-    pub(crate) fn check_unread(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn check_unread(&mut self) -> Result<(), ProtocolError> {
         if self.accepted || self.bus.as_ref().is_some_and(|bus| bus.purpose == Purpose::Serving) {
             return Ok(());
         }
         self.unread = if self.out.is_empty() { 0 } else { self.unread + 1 };
         match self.out.len() {
             bytes if bytes > limits::UNREAD && self.unread > self.limits.outstanding => {
-                Err(Wrong::Unread { bytes })
+                Err(ProtocolError::Unread { bytes })
             }
             _ => Ok(()),
         }
