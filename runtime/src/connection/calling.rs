@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Reads by an event loop in one go, before what they brought and other connections get their turn.
+/// Reads in one go: by an event loop, before what they brought and other connections get their turn, and before a call begins.
 const READS: u32 = 64;
 /// A thread that looks, and always finds something for others, looks at its own deadline once in so many
 /// looks.
@@ -255,8 +255,12 @@ impl Connection {
     /// `Ok(Err)`: the session refuses this call (it does not encode, say), and goes on with others.
     fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
         if now > core.used + QUIET && !core.reading && core.failed.is_none() {
-            // Notice a goodbye before trusting the connection with a call.
-            while let Ok(true) = self.fill(core) {
+            // Notice a goodbye before trusting the connection with a call. It is not looked for behind what a peer
+            // says without end, who would hold up the call for as long, whatever its deadline.
+            for _ in 0..READS {
+                if !matches!(self.fill(core), Ok(true)) {
+                    break;
+                }
                 self.deliver_all(core);
             }
             self.deliver_all(core);
