@@ -11,6 +11,7 @@ fn main() {
     everywire_codegen::compile("contracts/pantry.midl");
     everywire_codegen::compile("contracts/properties.idl");
     everywire_codegen::compile("contracts/shop.idl");
+    everywire_codegen::compile("contracts/stock.idl");
     everywire_codegen::compile("contracts/station.midl");
     everywire_codegen::compile("contracts/torture.midl");
     everywire_codegen::compile("contracts/cellar.wsdl");

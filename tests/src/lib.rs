@@ -43,6 +43,12 @@ pub mod shop {
     everywire::include_contract!("shop");
 }
 
+/// `stock.idl`, value types and value boxes.
+#[allow(missing_docs)]
+pub mod store {
+    everywire::include_contract!("stock");
+}
+
 /// `vault.dbus.xml`, exceptions by annotations.
 #[allow(missing_docs)]
 pub mod vault {

@@ -15,6 +15,7 @@ mod common;
 mod corba_names;
 mod corba_properties;
 mod corba_repository;
+mod corba_values;
 mod crosswise;
 mod dbus;
 mod dbus_auth;
