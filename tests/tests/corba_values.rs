@@ -4,6 +4,7 @@
 //! others print the same lines, since they are answered the same; what only one of the two can do is called by us.
 
 use crate::common::foreign::{Beside, contract, run, script, until};
+use crate::common::forwarder::Hop;
 use crate::common::{scratch, shelf};
 use everywire::{Failure, Kind, Node, Remote};
 use everywire_tests::peers::{cached, here};
@@ -138,6 +139,22 @@ fn widens(reference: &str, knows: bool) {
     assert_eq!(told.expect_err("it is only a ware").kind(), Kind::Malformed);
 }
 
+/// The same object by versions of GIOP in which a body begins anywhere, so that what is aligned within has another place; and through a
+/// hop, which knows no contract.
+fn ways(reference: &str) -> Vec<(Option<Node>, String)> {
+    let node = Node::new();
+    let mut older = node.parse(reference).expect("a reference");
+    let mut ways = Vec::new();
+    for minor in [0, 1] {
+        older.profiles[0].version.1 = minor;
+        ways.push((None, node.print(&older)));
+    }
+    let hop = Hop::between("iiop://127.0.0.1:0", reference, &[]);
+    let text = hop.print(&hop.published_as("IDL:stock/Store:1.0", &older.profiles[0].key));
+    ways.push((Some(hop), text));
+    ways
+}
+
 /// What a program of others prints that calls ours.
 const TOLD: &str = "\
 ware: W(7) behind!
@@ -214,6 +231,9 @@ fn ours() -> (Node, String) {
 fn values_travel_between_two_of_ours() {
     let (_node, reference) = ours();
     calls(&reference);
+    for (_hop, reference) in ways(&reference) {
+        calls(&reference);
+    }
     widens(&reference, false);
 }
 
@@ -222,6 +242,9 @@ fn values_travel_to_jacorb_and_back() {
     let Some(java) = jacorb("values_travel_to_jacorb_and_back") else { return };
     let (_server, reference) = served("values-jacorb", |file| java(&["serve", file]));
     calls(&reference);
+    for (_hop, reference) in ways(&reference) {
+        calls(&reference);
+    }
     // It cuts nothing down by itself where the class is on its path, not even for its own clients: that is omniORB's part below.
     widens(&reference, true);
 }
@@ -231,6 +254,9 @@ fn values_come_from_jacorb_and_go_back() {
     let Some(java) = jacorb("values_come_from_jacorb_and_go_back") else { return };
     let (_node, reference) = ours();
     assert_eq!(run(&mut java(&[&reference])), TOLD);
+    for (_hop, reference) in ways(&reference) {
+        assert_eq!(run(&mut java(&[&reference])), TOLD, "{reference}");
+    }
 }
 
 /// Where programs of omniORB listen, if they do.
@@ -263,6 +289,9 @@ fn values_travel_to_omniorb_and_back() {
     let Some(program) = omniorb("values_travel_to_omniorb_and_back") else { return };
     let (_server, reference) = served("values-omniorb", |file| program(&["serve", file]));
     calls(&reference);
+    for (_hop, reference) in ways(&reference) {
+        calls(&reference);
+    }
     widens(&reference, true);
     let (_narrow, reference) = served("values-omniorb-narrow", |file| program(&["narrow", file]));
     widens(&reference, false);
@@ -273,4 +302,7 @@ fn values_come_from_omniorb_and_go_back() {
     let Some(program) = omniorb("values_come_from_omniorb_and_go_back") else { return };
     let (_node, reference) = ours();
     assert_eq!(run(&mut program(&[&reference])), TOLD);
+    for (_hop, reference) in ways(&reference) {
+        assert_eq!(run(&mut program(&[&reference])), TOLD, "{reference}");
+    }
 }
