@@ -12,7 +12,7 @@
 //! range), limits of size, and what a target does. Those are failures of single calls.
 
 use crate::admin;
-use crate::config::{Config, CopyTo, Mistakes, Mode};
+use crate::config::{At, Config, CopyTo, Mistakes, Mode};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
 use everywire::layer::Pattern;
@@ -101,7 +101,7 @@ fn folders(plan: &Plan) -> Result<(), Mistakes> {
 fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report {
     let far = route.targets.first().map_or(near, |target| target.wire);
     let interface: &Interface = &route.interface;
-    let whole = near.name() == far.name() || route.config.mode == Mode::Redirect;
+    let whole = near.name() == far.name() || *route.config.mode == Mode::Redirect;
     let asked = |operation: &&Operation| {
         let pattern = route.config.matches.operation.as_ref();
         pattern.is_none_or(|pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name))
@@ -115,7 +115,7 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         (operation.label.to_string(), crossing)
     });
     let twice = interface.operations.iter().enumerate().filter(|(index, operation)| {
-        let named = |pattern: &Pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name);
+        let named = |pattern: &At<Pattern>| pattern.fits(&operation.label) || pattern.fits(&operation.name);
         let twice = interface.is_idempotent(*index) || route.config.idempotent.iter().any(named);
         twice && !operation.oneway && route.config.retries > 0 && asked(operation)
     });
@@ -146,7 +146,7 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
 fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<String> {
     let passes = referents(&operation.arguments);
     let (name, _) =
-        passes.first().filter(|_| route.callbacks.is_none() && route.config.mode == Mode::Forward)?;
+        passes.first().filter(|_| route.callbacks.is_none() && *route.config.mode == Mode::Forward)?;
     let there = far.name();
     Some(format!(
         "it passes a {name}, which the target calls on {there}; add a listener of {there} that the target reaches"

@@ -99,7 +99,7 @@ impl Opaque {
             fitting: fits.then(|| key.clone()),
             interface: config.matches.interface.clone(),
             operation: config.matches.operation.as_ref().map(|operation| operation.value.clone()),
-            idempotent: config.idempotent.clone(),
+            idempotent: config.idempotent.iter().map(|pattern| pattern.value.clone()).collect(),
             oneway: config.oneway.iter().map(|pattern| pattern.value.clone()).collect(),
         }
     }

@@ -9,7 +9,7 @@
 //! a target, and all targets of one speak one wire; and nothing connects or listens while it is made. Files
 //! are read: contracts, and what they include.
 
-use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spot, meant};
+use crate::config::{At, Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spot, meant};
 use crate::cross;
 use crate::loops;
 use crate::pass::plain;
@@ -182,8 +182,9 @@ fn look_up(
         edits_fit(file, route, &callers, target.wire, mistakes);
         headers_come(file, route, &callers, mistakes);
     }
-    if route.mode == Mode::Redirect {
+    if *route.mode == Mode::Redirect {
         nothing_passes(file, route, mistakes);
+        callers_can_go(file, route, &listens, wires, mistakes);
     }
     if route.contract.is_none() {
         let plan = opaque(config, route, wires, listens, targets, mistakes)?;
@@ -202,10 +203,9 @@ fn look_up(
     operations(file, route, &interface, mistakes);
     let target = targets.first()?;
     let key = key(route, &interface, target, &listens, wires);
-    if route.mode == Mode::Redirect {
-        for listen in
-            listens.iter().filter_map(|at| wires.get(*at)).filter(|wire| wire.name() != target.wire.name())
-        {
+    if *route.mode == Mode::Redirect {
+        let others = |wire: &&&dyn Wire| wire.capabilities().redirects && wire.name() != target.wire.name();
+        for listen in listens.iter().filter_map(|at| wires.get(*at)).filter(others) {
             let (here, there) = (listen.name(), target.wire.name());
             let message = format!("a caller on {here} cannot be sent to a target on {there}");
             let hint = Some("use mode = \"forward\", or targets of the same wire".into());
@@ -261,6 +261,26 @@ fn headers_come(file: &str, route: &RouteConfig, callers: &[&dyn Wire], mistakes
             let message = format!("{wire}: {}", failure.message());
             mistakes.add(file, name.spot, message, failure.hint().map(Into::into));
         }
+    }
+}
+
+/// Callers are sent to the target only on wires that have words for that. On others each call would fail.
+fn callers_can_go(
+    file: &str,
+    route: &RouteConfig,
+    listens: &[usize],
+    wires: &[&'static dyn Wire],
+    mistakes: &mut Mistakes,
+) {
+    let near = listens.iter().filter_map(|at| wires.get(*at));
+    let mut lacking: Vec<_> =
+        near.filter(|wire| !wire.capabilities().redirects).map(|wire| wire.name()).collect();
+    lacking.sort_unstable();
+    lacking.dedup();
+    if !lacking.is_empty() {
+        let message = format!("a caller on {} cannot be sent to the target", lacking.join(" or "));
+        let hint = "use mode = \"forward\", which works on every wire";
+        mistakes.add(file, route.mode.spot, message, Some(hint.into()));
     }
 }
 
@@ -431,13 +451,10 @@ fn interface(
 /// let calls be tried again, or pass by, unnoticed.
 fn operations(file: &str, route: &RouteConfig, interface: &Interface, mistakes: &mut Mistakes) {
     let known = || interface.operations.iter().map(|operation| operation.label.as_ref());
-    let spot = route.interface.as_ref().map_or(route.name.spot, |interface| interface.spot);
-    let asked = route.matches.operation.as_ref().map(|pattern| (&pattern.value, pattern.spot));
-    let all = asked.into_iter().chain(route.idempotent.iter().map(|pattern| (pattern, spot)));
-    for (pattern, spot) in all {
+    for At { value: pattern, spot } in route.matches.operation.iter().chain(&route.idempotent) {
         if !interface.operations.iter().any(|held| pattern.fits(&held.label) || pattern.fits(&held.name)) {
             let message = format!("{} has no operation `{pattern}`", interface.name);
-            mistakes.add(file, spot, message, meant(pattern.text(), known()));
+            mistakes.add(file, *spot, message, meant(pattern.text(), known()));
         }
     }
 }

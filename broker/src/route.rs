@@ -15,7 +15,7 @@
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
-use crate::config::Mode;
+use crate::config::{At, Mode};
 use crate::copies::{Copier, Subject};
 use crate::cross::carries;
 use crate::front::Front;
@@ -166,7 +166,7 @@ impl Route {
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
         let facts = facts(&plan.interface, |label, name| {
-            let fits = |pattern: &Pattern| pattern.fits(label) || pattern.fits(name);
+            let fits = |pattern: &At<Pattern>| pattern.fits(label) || pattern.fits(name);
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
         copies.sort_by_key(|copier| !copier.is_required());
@@ -193,7 +193,7 @@ impl Route {
             user: config.matches.user.clone(),
             lists: Arc::new(Lists { allow: config.allow.clone(), deny: config.deny.clone() }),
             faces_callers: true,
-            mode: config.mode,
+            mode: config.mode.value,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
             balancer: Balancer::new(config.balance),
             limits: Limits::new(config.limit, Instant::now()),

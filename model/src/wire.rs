@@ -380,6 +380,9 @@ pub struct Capabilities {
     pub cancel: bool,
     /// A reference may lead to somebody who tells where the object is: asynchronous calls ask that first.
     pub forwards: bool,
+    /// Who serves can send a caller to where the object is ([`crate::Answer::Moved`]): by an answer to a call, or by a description of the
+    /// object that callers read first.
+    pub redirects: bool,
 }
 
 /// An annotated listing of messages.

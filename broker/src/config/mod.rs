@@ -90,7 +90,7 @@ pub(crate) struct RouteConfig {
     /// The interface of the targets, where the contract has several.
     pub(crate) interface: Option<At<String>>,
     /// What becomes of a call.
-    pub(crate) mode: Mode,
+    pub(crate) mode: At<Mode>,
     /// The listener by which targets call back what callers pass.
     pub(crate) callbacks: Option<At<String>>,
     /// References that may be passed on at one time; `None`: `references::MOST`.
@@ -100,7 +100,7 @@ pub(crate) struct RouteConfig {
     /// Attempts after the first.
     pub(crate) retries: u32,
     /// Operations that may run twice.
-    pub(crate) idempotent: Vec<Pattern>,
+    pub(crate) idempotent: Vec<At<Pattern>>,
     /// Of a route without a contract: operations that have no answer, though messages do not say so.
     pub(crate) oneway: Vec<At<Pattern>>,
     /// When a target that fails is left alone for a while.

@@ -34,7 +34,13 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mis
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let spot = reader.spot(error.span().map_or(0, |span| span.start));
-        reader.wrong(spot, error.message().to_owned(), None);
+        // The parser names no key, only its place.
+        let key = error.span().and_then(|span| text.get(span)).map(str::trim).filter(|key| !key.is_empty());
+        let message = match (error.message(), key) {
+            ("duplicate key", Some(key)) => format!("duplicate key `{key}`"),
+            (message, _) => message.to_owned(),
+        };
+        reader.wrong(spot, message, None);
     }
     if !errors.is_empty() {
         // What a broken file seems to lack may be what is broken.
@@ -173,11 +179,7 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
         timeout: section.time("timeout"),
         retries: section.count("retries", 0).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX)),
         idempotent: patterns(section.texts("idempotent")),
-        oneway: section
-            .texts("oneway")
-            .into_iter()
-            .map(|text| At { value: Pattern::new(&text), spot: text.spot })
-            .collect(),
+        oneway: patterns(section.texts("oneway")),
         breaker: section.section("breaker", "`breaker`").map(|section| breaker(&section)),
         limit: section.section("limit", "`limit`").map(|section| limit(&section)).unwrap_or_default(),
         balance: section
@@ -189,6 +191,7 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
                     ("first", Balance::First),
                 ],
             )
+            .map(|balance| balance.value)
             .unwrap_or_default(),
         probe: section.time("probe"),
         allow: callers(section, "allow"),
@@ -203,8 +206,14 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
         name: name?,
         to,
     };
-    if route.to.is_empty() {
-        section.reader.wrong(section.spot, format!("route `{}` lacks `to`", route.name.value), None);
+    match section.place("to") {
+        None => section.reader.wrong(section.spot, format!("route `{}` lacks `to`", route.name.value), None),
+        Some((spot, true)) => {
+            let message = format!("route `{}` needs a target", route.name.value);
+            section.reader.wrong(spot, message, Some("`to` is an address or a list of addresses".into()));
+        }
+        // What is wrong in it was told where it was read.
+        Some((_, false)) => {}
     }
     Some(route)
 }
@@ -214,8 +223,8 @@ fn relative(folder: &Path, name: At<String>) -> At<String> {
     At { value: folder.join(&name.value).display().to_string(), spot: name.spot }
 }
 
-fn patterns(texts: Vec<At<String>>) -> Vec<Pattern> {
-    texts.iter().map(|text| Pattern::new(text)).collect()
+fn patterns(texts: Vec<At<String>>) -> Vec<At<Pattern>> {
+    texts.iter().map(|text| At { value: Pattern::new(text), spot: text.spot }).collect()
 }
 
 fn matches(section: &Section<'_, '_>) -> Match {
@@ -307,13 +316,8 @@ fn octets(digits: &str) -> Option<Vec<u8>> {
 
 fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
     let file = section.text("to").map(|name| {
-        if ends(&name, "pcap") {
-            let hint = format!("did you mean `{}ng`?", name.value);
-            section.reader.wrong(
-                name.spot,
-                "captures are written in the form of .pcapng files only",
-                Some(hint),
-            );
+        if let Some((message, hint)) = neither(&name) {
+            section.reader.wrong(name.spot, message, Some(hint));
         }
         (name.spot, of_file(folder, &name))
     });
@@ -333,6 +337,22 @@ fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
             None
         }
     }
+}
+
+/// Why a name is that of no file of copies, and which one was probably meant. A name without an ending may be a pipe or a device, which gets lines
+/// of JSON.
+fn neither(name: &str) -> Option<(&'static str, String)> {
+    let ending = Path::new(name).extension()?;
+    if ["pcapng", "ndjson", "jsonl", "json"].iter().any(|known| ending.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    if ending.eq_ignore_ascii_case("pcap") {
+        let hint = format!("did you mean `{name}ng`?");
+        return Some(("captures are written in the form of .pcapng files only", hint));
+    }
+    let lines = Path::new(name).with_extension("ndjson");
+    let hint = format!("did you mean `{}`?", lines.display());
+    Some(("copies go to a file of JSON lines (.ndjson) or to a capture (.pcapng)", hint))
 }
 
 /// The kind of a copy's file: `.pcapng` is a capture, all else lines of JSON.

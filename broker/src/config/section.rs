@@ -142,7 +142,7 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// One of these words.
-    pub(crate) fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)]) -> Option<T> {
+    pub(crate) fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)]) -> Option<At<T>> {
         let text = self.text(name)?;
         let found = words.iter().find(|(word, _)| *word == text.value);
         if found.is_none() {
@@ -150,7 +150,13 @@ impl<'r, 't> Section<'r, 't> {
             let message = format!("`{name}` cannot be `{}`: it is one of {}", text.value, known.join(", "));
             self.reader.wrong(text.spot, message, meant(&text, known));
         }
-        found.map(|(_, value)| *value)
+        found.map(|(_, value)| At { value: *value, spot: text.spot })
+    }
+
+    /// Where the value of a field is, and whether it is an empty list; nothing if the field is not there.
+    pub(crate) fn place(&self, name: &'static str) -> Option<(Spot, bool)> {
+        let value = self.get(name)?;
+        Some((self.at(value), value.get_ref().as_array().is_some_and(|values| values.is_empty())))
     }
 
     /// A list of texts, or one.

@@ -71,6 +71,16 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
         &format!("{}[admin]\naddress = \"127.0.0.1:0\"\ngrace = \"5s\"\n", file("to = \"iiop://h:1/k\"")),
         "broker.toml:9:1: [admin] has no field `grace`, `grace` stands above the first table of the file",
     );
+    wrong(
+        &with("interface = \"Shop\"\nretries = 1\nidempotent = [\"count\", \"get_order\"]"),
+        "broker.toml:10:24: market::Shop has no operation `get_order`, did you mean `get_orders`?",
+    );
+    wrong(
+        &file("to = []"),
+        "broker.toml:6:6: route `shop` needs a target, `to` is an address or a list of addresses",
+    );
+    wrong(&file(""), "broker.toml:4:1: route `shop` lacks `to`");
+    wrong(&file("to = \"iiop://h:1/k\"\nto = \"iiop://h:2/k\""), "broker.toml:7:1: duplicate key `to`");
     // All at once.
     let found = try_start(&file("to = \"iop://h\"\nretires = 3\nprobe = 1")).err().unwrap();
     assert_eq!(found.0.len(), 2, "{found}");
@@ -200,6 +210,14 @@ fn what_could_never_take_effect_is_a_mistake() {
         &with("copy = { to = \"a.pcap\" }"),
         "broker.toml:7:15: captures are written in the form of .pcapng",
     );
+    // A file that is neither a capture nor lines of JSON, unless it has no ending: that may be a pipe.
+    wrong(
+        &with("copy = { to = \"a.txt\" }"),
+        "broker.toml:7:15: copies go to a file of JSON lines (.ndjson) or to a capture (.pcapng), did you mean `a.ndjson`?",
+    );
+    for name in ["a", "a.ndjson", "a.JSON", "a.jsonl", "a.pcapng"] {
+        check(config(&with(&format!("copy = {{ to = \"{name}\" }}"))).unwrap()).unwrap();
+    }
     // A file whose folder is not there.
     let found = check(config(&with("copy = { to = \"/no/such/a.ndjson\" }")).unwrap()).unwrap_err();
     let message = "broker.toml:7:15: there is no folder `/no/such` for the copies";
@@ -214,6 +232,35 @@ fn what_could_never_take_effect_is_a_mistake() {
         "broker.toml:7:11: `timeout` is a time with its unit, such as \"5s\", not an integer",
     );
     wrong(&with("match = { kye = \"k\" }"), "`match` has no field `kye`, did you mean `key`?");
+}
+
+/// Of wires without words for where an object went: each call would fail.
+#[test]
+fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
+    let contract = format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract());
+    let (dbus, dcop) = ("dbus+unix:///tmp/a.sock", "dcop+unix:///tmp/nowhere#app");
+    for (front, to, wire) in [
+        (dbus, "dbus+unix:///tmp/b.sock#shop", "dbus"),
+        ("dcom://127.0.0.1:0?level=none", "dcom://h/Shop", "dcom"),
+        (dcop, "dcop+unix:///tmp/there#app/shop", "dcop"),
+        ("iiop://127.0.0.1:0", "iiop://h:1/shop", ""),
+        ("basic://127.0.0.1:0?security=none", "basic://h:1/shop?security=none", ""),
+    ] {
+        for more in ["", &contract] {
+            let text = format!(
+                "[listen.front]\naddress = \"{front}\"\n[[route]]\nname = \"shop\"\nto = \"{to}\"\nmode = \"redirect\"\n{more}"
+            );
+            let found = check(config(&text).unwrap()).err().map(|mistakes| mistakes.to_string());
+            let expected = format!(
+                "broker.toml:6:8: a caller on {wire} cannot be sent to the target, use mode = \"forward\", which works on every wire"
+            );
+            assert_eq!(found, (!wire.is_empty()).then_some(expected), "{text}");
+            if wire.is_empty() {
+                continue;
+            }
+            wrong(&text, "6:8: a caller on");
+        }
+    }
 }
 
 #[test]

@@ -186,6 +186,8 @@ impl Wire for Dcom {
             probe: true,
             cancel: true,
             forwards: true,
+            // Who activates an object gets one of the activator's own, and no answer to a call names another.
+            redirects: false,
         }
     }
 

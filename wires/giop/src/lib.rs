@@ -111,6 +111,7 @@ impl Wire for Giop {
             references: true,
             probe: true,
             cancel: true,
+            redirects: true,
             ..Capabilities::default()
         }
     }

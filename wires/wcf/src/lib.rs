@@ -82,6 +82,8 @@ impl Wire for Wcf {
             signals: true,
             callbacks_on_connection: true,
             probe: true,
+            // By descriptions: no message of SOAP says that an object has moved.
+            redirects: true,
             // Of references only nil.
             ..Capabilities::default()
         }
