@@ -3,7 +3,8 @@
 use super::{LONG, Running, Scratch, order, place, shop_at, start, try_start, until};
 use everywire::model::visit::WithHeaders;
 use everywire::model::{
-    Answer, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant, Shape, visit,
+    Answer, Completed, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant,
+    Shape, visit,
 };
 use everywire::{Kind, Node};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
@@ -131,6 +132,35 @@ fn each_wire_that_passes_needs_no_contract() {
         }
         let nobody = shop.tell(None, "x").unwrap_err();
         assert_eq!(nobody.kind(), Kind::BadArgument, "{wire}: {nobody}");
+    }
+}
+
+/// Says of each call that its object is elsewhere.
+struct Signpost(everywire::Reference);
+
+impl Servant for Signpost {
+    fn interface(&self) -> &Interface {
+        <dyn Shop as Remote>::interface()
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        request.answer(Answer::Moved(&self.0));
+    }
+}
+
+/// Where the wire has no words for it, the caller learns that at least its call never began.
+#[test]
+fn a_call_of_an_object_that_has_moved_never_began() {
+    for wire in ["dbus", "dcom"] {
+        let scratch = Scratch::new();
+        let (_backend, store, target) = shop_at(&super::place(wire, "backend", &scratch));
+        let node = Node::new();
+        node.listen(&super::place(wire, "front", &scratch)).unwrap();
+        let elsewhere = node.parse(&target).unwrap();
+        let sign = node.print_friendly(&node.export_servant("sign", Arc::new(Signpost(elsewhere))));
+        let failure = Node::new().connect::<dyn Shop>(&sign).unwrap().set_title("corner").unwrap_err();
+        assert_eq!(failure.completed(), Completed::No, "{wire}: {failure}");
+        assert_eq!(*store.title.lock().unwrap(), "shop", "{wire}");
     }
 }
 

@@ -54,7 +54,8 @@ impl DbusSession {
             Answer::Moved(reference) => {
                 let place = crate::address::print(reference);
                 let what = format!("the object has moved, which D-Bus cannot say: {place}");
-                let failure = Failure::new(Kind::Unsupported, Initiator::Peer, what);
+                // Told as the bus tells it of a call that never began: `NotSupported` leaves that open.
+                let failure = Failure::new(Kind::Unreachable, Initiator::Peer, what);
                 self.refuse(caller.serial, &caller.name, &failure);
                 return Ok(());
             }

@@ -21,6 +21,12 @@ impl Accepting {
     /// then.
     pub(super) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
         self.count(0, 1);
+        if let Answer::Moved(_) = answer {
+            // No HRESULT: that would say that the method ran.
+            let status = hresult::E_NOTIMPL;
+            self.send_fault_by(serving.shield, serving.call, serving.context, status, true);
+            return Ok(());
+        }
         if let Some(asked) = &serving.hop {
             return self.answer_asked(serving, asked, answer);
         }
