@@ -220,10 +220,11 @@ impl Servant for Gate {
 
     fn opened(&self, link: &Arc<dyn Link>) {
         // Where signals go to whoever is connected (D-Bus, DCOP), the target is listened to for each caller,
-        // over the caller's own connections, before it gets the caller's first call.
+        // over the caller's own connections, before it gets the caller's first call. On WCF they are calls back
+        // over the connections that the caller's own calls have made: another one would lead to no object.
         let Some(front) = self.front.upgrade() else { return };
         let capabilities = front.wire.capabilities();
-        if !capabilities.signals || capabilities.signals_are_calls {
+        if !capabilities.signals || capabilities.signals_are_calls || capabilities.signals_by_object {
             return;
         }
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));

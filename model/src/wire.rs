@@ -368,6 +368,9 @@ pub struct Capabilities {
     pub signals: bool,
     /// Signals are calls of the listener's own objects, so nobody connects only to listen.
     pub signals_are_calls: bool,
+    /// Signals of an object come by the connection that the object is called by, and by no other: nobody connects to hear all objects of a
+    /// peer.
+    pub signals_by_object: bool,
     /// Operating-system handles.
     pub handles: bool,
     /// Object references as values.

@@ -11,8 +11,9 @@ use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use everywire_tests::shop::market::{FindError, Missing, Shop};
-use std::net::TcpListener;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -133,6 +134,39 @@ fn each_wire_that_passes_needs_no_contract() {
         let nobody = shop.tell(None, "x").unwrap_err();
         assert_eq!(nobody.kind(), Kind::BadArgument, "{wire}: {nobody}");
     }
+}
+
+/// What the target says unasked comes by the connection of the caller's calls: another one would be for no object, and the target would refuse it.
+#[test]
+fn a_caller_on_net_tcp_has_one_connection_to_the_target() {
+    let (_backend, _, target) = shop_at("net.tcp://127.0.0.1:0?security=none");
+    let at: SocketAddr = target.trim_start_matches("net.tcp://").split('/').next().unwrap().parse().unwrap();
+    let relay = TcpListener::bind((at.ip(), 0)).unwrap();
+    let near = target.replacen(&at.to_string(), &relay.local_addr().unwrap().to_string(), 1);
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&begun);
+    std::thread::spawn(move || {
+        while let Ok((caller, _)) = relay.accept() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let server = TcpStream::connect(at).unwrap();
+            for (from, to) in [(&caller, &server), (&server, &caller)] {
+                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    let broker = start(&format!(
+        "[listen.front]\naddress = \"net.tcp://127.0.0.1:0?security=none\"\n[[route]]\nname = \"all\"\nto = \"{near}\"\n"
+    ));
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(shop.title().unwrap(), "shop");
+    }
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
 }
 
 /// Says of each call that its object is elsewhere.

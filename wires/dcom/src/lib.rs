@@ -180,6 +180,7 @@ impl Wire for Dcom {
             // A connection point calls the sink like any other object, on a connection that the server opens
             // to the client's exporter.
             signals_are_calls: true,
+            signals_by_object: false,
             handles: false,
             references: true,
             callbacks_on_connection: false,

@@ -80,6 +80,7 @@ impl Wire for Wcf {
             out_parameters: true,
             typed_exceptions: true,
             signals: true,
+            signals_by_object: true,
             callbacks_on_connection: true,
             probe: true,
             // By descriptions: no message of SOAP says that an object has moved.
