@@ -14,6 +14,7 @@ mod company;
 mod core_guard;
 mod deadlines;
 mod ending;
+mod handing_over;
 mod link;
 mod listening;
 mod opening;

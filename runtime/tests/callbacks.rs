@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node};
-use everywire_model::Ref;
+use crate::plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node, until};
+use everywire_model::{Kind, Ref};
 use everywire_runtime::{Node, blocking};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, mpsc};
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -99,4 +101,73 @@ fn a_callback_that_blocks_does_not_block_the_next() {
     results.sort_unstable();
     assert_eq!(results, [(1, 1), (2, 7)]);
     replies(&mut peer, id, waiting);
+}
+
+/// Calls that want no answer, of `size` octets each.
+fn note(size: usize) -> Vec<u8> {
+    let body = [&b"\x01\x05probe\x07add_one\0\0\0\0"[..], &vec![0; size]].concat();
+    Frame { kind: 0, id: 0, body }.bytes()
+}
+
+/// A servant that waits at a gate, and counts.
+fn gated() -> (Arc<RwLock<()>>, Arc<AtomicUsize>, Arc<dyn Probe>) {
+    let (gate, count) = (Arc::new(RwLock::new(())), Arc::new(AtomicUsize::new(0)));
+    let (waits, counts) = (Arc::clone(&gate), Arc::clone(&count));
+    let servant = move |v| {
+        drop(waits.read().unwrap());
+        counts.fetch_add(1, Ordering::Relaxed);
+        v
+    };
+    (gate, count, Arc::new(Does(servant)))
+}
+
+#[test]
+fn calls_without_answers_do_not_pile_up_behind_a_servant_and_none_is_lost() {
+    const MANY: usize = 100;
+    let (gate, count, servant) = gated();
+    let (_client, far, server) = client("callbacks-pile", servant);
+    let (mut peer, id, waiting) = asks(&far, &server);
+    replies(&mut peer, id, waiting);
+    let all = note(1 << 20).repeat(MANY);
+    let closed = gate.write().unwrap();
+    peer.0.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut sent = 0;
+    while sent < all.len()
+        && let Ok(more) = peer.0.write(&all[sent..])
+    {
+        sent += more;
+    }
+    assert!(sent < all.len() / 2, "{sent} octets were read though no servant has taken a call");
+    drop(closed);
+    peer.0.set_write_timeout(Some(LONG)).unwrap();
+    peer.send(&all[sent..]);
+    until("all were called", || count.load(Ordering::Relaxed) == MANY);
+}
+
+#[test]
+fn a_reply_behind_calls_that_no_servant_takes_is_not_waited_for_without_end() {
+    let (gate, _, servant) = gated();
+    let (_client, far, server) = client("callbacks-flood", servant);
+    let closed = gate.write().unwrap();
+    let waiting = std::thread::spawn(move || far.add_one(1));
+    let mut peer = server.accept();
+    let id = peer.read().id;
+    let note = note(1 << 20);
+    if (0..300).all(|_| peer.0.write_all(&note).is_ok()) {
+        peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
+    }
+    let failure = waiting.join().unwrap().map_err(|failure| failure.kind());
+    drop(closed);
+    assert_eq!(failure, Err(Kind::LimitExceeded));
+}
+
+#[test]
+fn many_calls_without_answers_before_a_reply_all_reach_their_servant() {
+    const MANY: usize = 100_000;
+    let (_gate, count, servant) = gated();
+    let (_client, far, server) = client("callbacks-burst", servant);
+    let (mut peer, id, waiting) = asks(&far, &server);
+    peer.send(&note(0).repeat(MANY));
+    replies(&mut peer, id, waiting);
+    until("all were called", || count.load(Ordering::Relaxed) == MANY);
 }

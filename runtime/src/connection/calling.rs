@@ -247,6 +247,10 @@ impl Connection {
                 self.fail(&mut core, failure);
             }
             self.stream.after_sleep(true);
+            if self.is_lasting() && core.waiting.is_empty() && self.is_behind() {
+                // The kernel would tell all the time of what is not read.
+                self.disarm(&mut core);
+            }
         }
         self.arm(&mut core);
     }
@@ -376,12 +380,19 @@ impl Connection {
             }
             let again = moved || (!blind && core.patience.wants_another_look());
             looks = looks.wrapping_add(1);
+            let behind = moved && self.handing_over.is_behind();
             // Also a thread that always has something to read for the others ends in time.
-            if (!again || looks.is_multiple_of(LOOKS)) && until.is_some_and(|until| until <= Instant::now()) {
+            if (!again || behind || looks.is_multiple_of(LOOKS))
+                && until.is_some_and(|until| until <= Instant::now())
+            {
                 core.reading = false;
                 self.give_up(&mut core, id);
                 self.pass_on(core);
                 return Outcome::Failed(timed_out(&self.endpoint));
+            }
+            if behind {
+                core = self.hold_reading(core, until);
+                continue;
             }
             if again {
                 if core.company > 0 {

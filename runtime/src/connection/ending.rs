@@ -17,8 +17,8 @@ use everywire_model::{
 };
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// Reads after a write that failed; more than a socket holds is not lost by chance.
@@ -205,17 +205,7 @@ impl Connection {
             }
             // Connections that serve do so in `serving`. On others an event loop answers callbacks.
             Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
-                let call = HandingOver::of(self);
-                // All on one event loop: they begin in order, and one that blocks does not block the next.
-                let registration = self.registration().cloned();
-                self.node.queue(
-                    Box::pin(async move {
-                        if let Some(connection) = call.0.upgrade() {
-                            connection.call_back(incoming);
-                        }
-                    }),
-                    registration.as_ref(),
-                );
+                self.hand_over(core, incoming);
             }
             Event::Call(incoming) => serve_nothing(core, incoming.id),
             Event::Probe { id, .. } => serve_nothing(core, id),
@@ -243,26 +233,6 @@ impl Connection {
                     core.after.push(After::Notice(Notice::Withdrawn { link: self.serial_number, call: id }));
                 }
             }
-        }
-    }
-}
-
-/// A call of the peer on its way to its servant, from when it came until it was handed over, or was dropped because its event loop ended.
-struct HandingOver(Weak<Connection>);
-
-impl HandingOver {
-    /// Under the lock, so that the answer behind it sees it.
-    fn of(connection: &Connection) -> Self {
-        connection.handing_over.fetch_add(1, Ordering::Relaxed);
-        Self(Weak::clone(&connection.this))
-    }
-}
-
-impl Drop for HandingOver {
-    fn drop(&mut self) {
-        if let Some(connection) = self.0.upgrade() {
-            // Whoever sees it also sees what the servant did.
-            connection.handing_over.fetch_sub(1, Ordering::Release);
         }
     }
 }

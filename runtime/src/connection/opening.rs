@@ -2,6 +2,7 @@
 //! that was made to call is admitted next (`listening::admit`), one that was accepted is adopted by an event
 //! loop (`shard`).
 
+use super::handing_over::Waiting;
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
 use super::to_do::ToDo;
 use super::turns::Turns;
@@ -63,6 +64,7 @@ impl Connection {
         let core = Core {
             session,
             input: BytesMut::new(),
+            came: 0,
             large: false,
             handles: Vec::new(),
             peer: None,
@@ -118,7 +120,7 @@ impl Connection {
             turns: Turns::default(),
             event_queue: Arc::default(),
             in_order: AtomicBool::new(false),
-            handing_over: AtomicUsize::new(0),
+            handing_over: Waiting::default(),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             registration: OnceLock::new(),

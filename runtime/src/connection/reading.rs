@@ -84,6 +84,7 @@ impl Connection {
         if self.is_serving() {
             core.used = now;
         }
+        core.came = input.len();
         if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
             input.clear();

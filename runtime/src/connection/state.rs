@@ -115,7 +115,7 @@ pub(crate) struct Connection {
     /// Whether answers are told behind the signals that came before them.
     pub(super) in_order: AtomicBool,
     /// Calls of its peer that came beside answers and are queued for an event loop, or being handed over there.
-    pub(super) handing_over: AtomicUsize,
+    pub(super) handing_over: super::handing_over::Waiting,
     pub(super) core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     pub(super) contenders: AtomicUsize,
@@ -148,6 +148,8 @@ pub(super) struct Core {
     pub(super) session: Box<dyn Session>,
     /// Bytes that have come and the session has not used: mostly none.
     pub(super) input: BytesMut,
+    /// Octets in the buffer that the session was fed with last, until a call that was in it has counted them.
+    pub(super) came: usize,
     /// Whether large messages came lately: then their buffer is kept, because a fresh one costs a page fault each 4 KiB.
     pub(super) large: bool,
     /// Descriptors that came with those bytes, until the session takes them.
