@@ -4,17 +4,18 @@ use crate::common::foreign::{BUSES, PATIENCE, bus, run, until};
 use crate::common::galley::{self, NAME};
 use crate::common::slow::{trickle, until_cut_off};
 use crate::common::{Server, scratch};
-use everywire::{Node, Ref};
+use everywire::model::{Request, Servant};
+use everywire::{Interface, Kind, Node, Ref, Remote};
 use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::peers::{here, peak};
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 /// A server peer to peer, in a process of its own.
@@ -552,4 +553,60 @@ fn a_caller_that_never_reads_costs_little() {
     target.honest();
     let grown = peak(target.server.pid()).saturating_sub(before);
     assert!(grown < 256 << 20, "the server grew by {grown} bytes");
+}
+
+/// A servant in a client that takes no call to its end until a gate is open.
+struct Gated(Arc<RwLock<()>>);
+
+impl Servant for Gated {
+    fn interface(&self) -> &Interface {
+        <dyn Kitchen as Remote>::interface()
+    }
+
+    fn dispatch(&self, _request: Request) {
+        drop(self.0.read().expect("whole"));
+    }
+}
+
+/// A server sends calls that want no answer, and behind them the reply that its client waits for: the client keeps so many of them
+/// and no more.
+#[test]
+fn calls_of_a_server_that_want_no_answer_do_not_pile_up_in_its_client() {
+    let socket = scratch("dbus-notes").join("s");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    let node = Node::new();
+    let gate = Arc::new(RwLock::new(()));
+    node.export_servant(KEY, Arc::new(Gated(Arc::clone(&gate))));
+    let kitchen: Ref<dyn Kitchen> =
+        node.connect(&format!("dbus+unix://{}#{KEY}", socket.display())).expect("it parses");
+    let closed = gate.write().expect("whole");
+    let calling = std::thread::spawn(move || kitchen.divide(17, 5));
+    let (mut peer, _) = listener.accept().expect("a client");
+    peer.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    peer.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    let mut line = Vec::new();
+    while line != b"BEGIN\r\n" {
+        line.clear();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            peer.read_exact(&mut byte).expect("a greeting");
+            line.push(byte[0]);
+        }
+        if line.windows(4).any(|word| word == b"AUTH") {
+            peer.write_all(b"OK 0123456789abcdef0123456789abcdef\r\n").expect("sent");
+        } else if line.starts_with(b"NEGOTIATE") {
+            peer.write_all(b"ERROR\r\n").expect("sent");
+        }
+    }
+    assert!(message(&mut peer).is_some(), "the call");
+    let mut body = Bytes::default();
+    body.u32(1 << 20).0.resize(4 + (1 << 20), 0);
+    let mut note = call("Divide", "ay", &body.0, 0);
+    // No answer is wanted.
+    note[2] = 1;
+    let all = (0..300).all(|_| peer.write_all(&note).is_ok());
+    assert!(!all, "the client has read 300 MiB of calls that no servant has taken");
+    let failure = calling.join().expect("no panic").expect_err("the reply never came");
+    drop(closed);
+    assert_eq!(failure.kind(), Kind::LimitExceeded, "{failure}");
 }
