@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Does, Frame, Honest, LONG, Probe, Raw, Router, call, name, node, until};
-use everywire_model::{Kind, Ref};
+use crate::plain::{
+    Does, Frame, Honest, LONG, Probe, Raw, Router, block_on, call, interface, name, node, until,
+};
+use everywire_model::{Kind, Outcome, Ref, Sink};
 use everywire_runtime::{Node, blocking};
 use std::collections::HashSet;
 use std::io::Write;
@@ -163,11 +165,21 @@ fn a_reply_behind_calls_that_no_servant_takes_is_not_waited_for_without_end() {
 
 #[test]
 fn many_calls_without_answers_before_a_reply_all_reach_their_servant() {
-    const MANY: usize = 100_000;
+    // More than may wait at once.
+    const MANY: usize = 400_000;
     let (_gate, count, servant) = gated();
-    let (_client, far, server) = client("callbacks-burst", servant);
+    let (client, far, server) = client("callbacks-burst", servant);
     let (mut peer, id, waiting) = asks(&far, &server);
-    peer.send(&note(0).repeat(MANY));
+    let all = note(0).repeat(1000);
+    (0..MANY / 1000).for_each(|_| peer.send(&all));
     replies(&mut peer, id, waiting);
     until("all were called", || count.load(Ordering::Relaxed) == MANY);
+    // The same while a future waits.
+    let far = client.object(&format!("plainback+unix://@{}#probe", name("callbacks-burst"))).unwrap();
+    let reply = far.submit(&interface().operations[0], &|sink: &mut dyn Sink| sink.i32(1));
+    let id = peer.read().id;
+    (0..MANY / 1000).for_each(|_| peer.send(&all));
+    peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
+    assert!(matches!(block_on(reply), Some(Outcome::Done(_))));
+    until("all were called", || count.load(Ordering::Relaxed) == 2 * MANY);
 }

@@ -68,7 +68,9 @@ impl Connection {
         // The smallest part of a buffer keeps all of it; the first call that was in it counts it. What others keep anyhow is not counted
         // without end.
         let buffer = std::mem::take(&mut core.came).min(ANNOUNCED);
-        let call = HandingOver::of(self, incoming.body.bytes.len() + buffer + TASK);
+        // One call alone never holds up the others: its servant may wait for one of them.
+        let octets = (incoming.body.bytes.len() + buffer + TASK).min(BEHIND);
+        let call = HandingOver::of(self, octets);
         let registration = self.registration().cloned();
         self.node.queue(
             Box::pin(async move {
