@@ -8,6 +8,7 @@
 //! another: only the data of a connection, a node and a shard point to one another.
 
 mod asker;
+mod backlog;
 pub(crate) mod backward;
 pub(crate) mod calling;
 mod company;

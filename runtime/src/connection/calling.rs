@@ -380,7 +380,7 @@ impl Connection {
             }
             let again = moved || (!blind && core.patience.wants_another_look());
             looks = looks.wrapping_add(1);
-            let behind = moved && self.handing_over.is_behind();
+            let behind = moved && self.backlog.is_behind();
             // Also a thread that always has something to read for the others ends in time.
             if (!again || behind || looks.is_multiple_of(LOOKS))
                 && until.is_some_and(|until| until <= Instant::now())

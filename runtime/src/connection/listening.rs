@@ -175,7 +175,7 @@ impl Connection {
     /// that came before it; and only where the event loop reads. Another thread keeps the lock for as long as it finds something, and
     /// signals would wait meanwhile; and a call that comes behind the answer could begin before that is told.
     pub(super) fn tells_at_once(&self, core: &Core) -> bool {
-        core.pumping && self.handing_over.is_empty()
+        core.pumping && self.backlog.is_empty()
     }
 
     /// Listens to signals, from when the peer has confirmed it: the session's subscription is a call, whose
@@ -252,7 +252,7 @@ impl Connection {
 
     /// Whether listeners, or servants of the peer's calls, are so far behind that no more is read for them.
     pub(super) fn is_behind(&self) -> bool {
-        self.event_queue.is_behind() || self.handing_over.is_behind()
+        self.event_queue.is_behind() || self.backlog.is_behind()
     }
 
     /// Sees to it that signals reach their listeners.

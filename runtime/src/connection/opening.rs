@@ -2,7 +2,7 @@
 //! that was made to call is admitted next (`listening::admit`), one that was accepted is adopted by an event
 //! loop (`shard`).
 
-use super::handing_over::Waiting;
+use super::backlog::Backlog;
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
 use super::to_do::ToDo;
 use super::turns::Turns;
@@ -120,7 +120,7 @@ impl Connection {
             turns: Turns::default(),
             event_queue: Arc::default(),
             in_order: AtomicBool::new(false),
-            handing_over: Waiting::default(),
+            backlog: Backlog::default(),
             core: Mutex::new(core),
             contenders: AtomicUsize::new(0),
             registration: OnceLock::new(),

@@ -115,7 +115,7 @@ pub(crate) struct Connection {
     /// Whether answers are told behind the signals that came before them.
     pub(super) in_order: AtomicBool,
     /// Calls of its peer that came beside answers and are queued for an event loop, or being handed over there.
-    pub(super) handing_over: super::handing_over::Waiting,
+    pub(super) backlog: super::backlog::Backlog,
     pub(super) core: Mutex<Core>,
     /// Threads that want the lock while another looks for bytes: then that one lets go for a moment.
     pub(super) contenders: AtomicUsize,
