@@ -2,8 +2,8 @@
 //! base interface that the contract does not know as such, or a call without any type.
 //!
 //! Nothing holds here that does not hold elsewhere: values go through memory, as copies; the call runs on a thread of the pool, so
-//! that its deadline ends the waiting; a node that is about to end refuses it. A caller of the servant's own type, or of a base of
-//! it, has the servant itself and needs none of this.
+//! that its deadline ends the waiting; a node that is about to end refuses it. Oneways have a thread each, too, so that one may
+//! overtake another. A caller of the servant's own type, or of a base of it, has the servant itself and needs none of this.
 //!
 //! States of a call: *under way*, from `Here::begin` until its [`Inward`] is answered, given up by the
 //! caller, or late; whichever comes first takes `done` out of it, so the caller is told once. The servant is

@@ -232,7 +232,7 @@ fn values_of_all_kinds_go_through_memory() {
     galley::values(&*galley);
     galley::signals(&galley, 100);
     galley::handles(&*galley);
-    galley::oneways(&*galley);
+    galley::oneways_in_process(&*galley);
     galley::large(&*galley, &[0, 1 << 20]);
 }
 

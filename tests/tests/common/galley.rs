@@ -228,14 +228,23 @@ pub fn properties(node: &Node, kitchen: &Ref<dyn Kitchen>) {
     });
 }
 
-/// A oneway.
+/// Oneways, which begin in the order in which they came by a connection.
 pub fn oneways(kitchen: &dyn Kitchen) {
+    arrive(kitchen, |last| last == ["this", "that"]);
+}
+
+/// Oneways to an object of the same process: each has a thread of its own, so one may overtake another.
+pub fn oneways_in_process(kitchen: &dyn Kitchen) {
+    arrive(kitchen, |last| last.contains(&"this".into()) && last.contains(&"that".into()));
+}
+
+fn arrive(kitchen: &dyn Kitchen, both: impl Fn(&[String]) -> bool) {
     for what in ["this", "that"] {
         kitchen.remember(what).expect("remember");
     }
     until("oneways arrive", || {
         let all = kitchen.remembered().expect("remembered");
-        all.len() >= 2 && all[all.len() - 2..] == ["this", "that"]
+        all.last_chunk::<2>().is_some_and(|last| both(last))
     });
 }
 
