@@ -46,7 +46,8 @@ pub fn languages() -> &'static [Language] {
         Language {
             name: "omg",
             title: "OMG IDL",
-            extensions: &["idl"],
+            // TAO calls the contracts of its own pseudo objects so.
+            extensions: &["idl", "pidl"],
             read: read_idl,
             print: |contract| Ok(omg::print(contract)),
         },
@@ -89,6 +90,8 @@ pub fn languages() -> &'static [Language] {
 const LEFT_OUT: &[(&str, &str)] = &[
     #[cfg(not(feature = "omg"))]
     ("idl", "omg"),
+    #[cfg(not(feature = "omg"))]
+    ("pidl", "omg"),
     #[cfg(not(feature = "dbus-xml"))]
     ("xml", "dbus-xml"),
     #[cfg(not(feature = "kidl"))]

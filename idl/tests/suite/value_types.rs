@@ -117,3 +117,30 @@ fn what_cannot_be_made_harms_nothing_beside_it() {
         omg::parse("struct S { long x; }; valuetype V : S { }; interface I { void f(in V v); };", "a.idl");
     assert!(wrong.unwrap_err().to_string().contains("not a value type"));
 }
+
+/// As TAO's and PolyORB's own tests have it.
+#[test]
+fn a_base_may_have_another_name_and_what_it_inherits_is_in_sight() {
+    let contract = read(
+        "valuetype A { typedef long Number; public Number one; };
+         typedef A Again;
+         valuetype B : Again { public Number two; };
+         valuetype C : B { public Number three; public C::Number four; };
+         interface I { C best(); };",
+    );
+    let interface = contract.interfaces().next().unwrap();
+    let fields: Vec<_> = content(&interface.operations[0].returns)
+        .fields()
+        .iter()
+        .map(|field| field.name.to_string())
+        .collect();
+    assert_eq!(fields, ["one", "two", "three", "four"]);
+}
+
+#[test]
+fn a_value_box_is_no_base() {
+    let mistakes =
+        omg::parse("struct S { long a; }; valuetype Box S; valuetype B : Box { public long b; };", "a.idl")
+            .expect_err("a box has no members");
+    assert!(mistakes.to_string().contains("`Box` is"), "{mistakes}");
+}

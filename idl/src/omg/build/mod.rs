@@ -39,6 +39,7 @@ pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract 
         symbols: HashMap::new(),
         used: HashMap::new(),
         scopes: Vec::new(),
+        value_bases: HashMap::new(),
         definitions: Vec::new(),
         inherited: 0,
         texts: 0,
@@ -61,6 +62,8 @@ struct Builder<'a> {
     used: HashMap<String, names::Use>,
     /// The scopes around, outermost first.
     scopes: Vec<Scope>,
+    /// The bases of each value type that has one, the nearest first; keys as in `symbols`.
+    value_bases: HashMap<String, Rc<[String]>>,
     definitions: Vec<Definition>,
     /// Operations and parameters of all interfaces so far. Bounded by `INHERITED`.
     inherited: usize,

@@ -281,7 +281,7 @@ impl Builder<'_> {
                     self.needs(&key);
                     return None;
                 }
-                _ => Rc::default(),
+                _ => self.value_bases.get(&key).cloned().unwrap_or_default(),
             };
             found = self.member(&symbol.name.clone(), &ancestors, next)?;
             current = next;
@@ -305,7 +305,7 @@ impl Builder<'_> {
         // A base may hide what its own bases define; `ancestors` has the nearer first.
         let hidden = |other: &String| match self.symbols.get(&base.to_ascii_lowercase()).map(|s| &s.what) {
             Some(What::Interface(Some(built))) => built.ancestors.contains(other),
-            _ => false,
+            _ => self.value_bases.get(&base.to_ascii_lowercase()).is_some_and(|bases| bases.contains(other)),
         };
         if let Some((other, _)) = inherited.find(|(other, _)| !hidden(other)) {
             let message = format!("`{}` is inherited from both `{base}` and `{other}`", ident.name);

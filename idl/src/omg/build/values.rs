@@ -6,7 +6,7 @@
 //! Others may hold the cell of a value type before it is known. If it cannot be made in the end, the cell is filled with what no wire
 //! of OMG IDL carries: calls that need it fail by its name, and the rest of the contract can be used.
 
-use super::super::ast::{Ident, ItemKind, ScopedName, TypeSpec, ValueType};
+use super::super::ast::{Ident, ItemKind, TypeSpec, ValueType};
 use super::super::ids::join;
 use super::super::parser::ABSTRACT_VALUE;
 use super::Builder;
@@ -55,7 +55,15 @@ impl Builder<'_> {
             Some(base) => (base.fields.clone(), base.depth),
             None => (Vec::new(), 0),
         };
-        let ancestors: Rc<[String]> = base.iter().map(|base| base.name.clone()).collect();
+        let ancestors: Rc<[String]> = match &base {
+            Some(base) => {
+                let further =
+                    self.value_bases.get(&base.name.to_ascii_lowercase()).cloned().unwrap_or_default();
+                std::iter::once(base.name.clone()).chain(further.iter().cloned()).collect()
+            }
+            None => Rc::default(),
+        };
+        self.value_bases.insert(name.to_ascii_lowercase(), Rc::clone(&ancestors));
         let (members, depth) = self.inside(&value.ident.name, ancestors, |b| {
             let (mut members, mut depth, mut lacking, mut broken) = (String::new(), inherited, None, false);
             for item in &value.items {
@@ -106,16 +114,13 @@ impl Builder<'_> {
         for name in &value.bases {
             self.lacking = None;
             match self.resolve(name) {
-                Some(What::Type(Typed { shape: Shape::Optional(content), depth, .. }))
-                    if content
-                        .get()
-                        .is_some_and(|content| !content.fields().is_empty() || is_state(content)) =>
-                {
+                Some(What::Type(typed)) if state(&typed.shape).is_some() => {
+                    let content = state(&typed.shape)?.clone();
                     found = Some(Base {
                         fields: content.fields().to_vec(),
-                        content: (*content).clone(),
-                        name: self.name_of(name)?,
-                        depth,
+                        name: content.resolved().noun().into_owned(),
+                        content,
+                        depth: typed.depth,
                     });
                 }
                 // It has no members.
@@ -131,12 +136,6 @@ impl Builder<'_> {
         }
         self.lacking = None;
         Some(found)
-    }
-
-    /// The scoped name of what a name means.
-    fn name_of(&mut self, name: &ScopedName) -> Option<String> {
-        let key = self.find(name, false)?;
-        self.symbols.get(&key).map(|symbol| symbol.name.clone())
     }
 
     /// A type whose values are those of another, or null.
@@ -174,9 +173,15 @@ impl Builder<'_> {
     }
 }
 
-/// Whether the content of an optional value is that of a value type with members.
-fn is_state(content: &Shape) -> bool {
-    matches!(value_type::ValueType::of(content), Some(value_type::ValueType::State(_)))
+/// What a value type with members holds, whatever the type is called; none for other types and for one that is not complete.
+fn state(shape: &Shape) -> Option<&Shape> {
+    let Shape::Optional(content) = shape.resolved() else { return None };
+    let content = content.get()?;
+    match value_type::ValueType::of(content) {
+        Some(value_type::ValueType::State(_)) => Some(content),
+        Some(_) => None,
+        None => Some(content).filter(|content| !content.fields().is_empty()),
+    }
 }
 
 /// The shape of a value box.
