@@ -4,6 +4,7 @@ use everywire_model::shape::{
     Arm, Array, Enum, Field, Hold, Name, Order, Pointer, PointerKind, Referent, Sequence, Shape, Struct,
     Text, TextKind, Union,
 };
+use std::sync::OnceLock;
 
 fn named(text: &'static str) -> Name {
     Name::Borrowed(text)
@@ -91,10 +92,33 @@ pub(crate) fn common(choice: u8) -> Shape {
     }
 }
 
+/// Value types: with bases, cut down and not, that contain themselves, boxes, and several that one message shares.
+fn values() -> &'static [Shape] {
+    static SHAPES: OnceLock<Vec<Shape>> = OnceLock::new();
+    SHAPES.get_or_init(|| {
+        let text = "valuetype Money { public long units; private string note; };
+            valuetype Coin : truncatable Money { public octet kind; };
+            valuetype Gold : Coin { public sequence<octet> raw; };
+            valuetype Tree { public long item; public sequence<Tree> further; public Tree next; };
+            valuetype Name string;
+            typedef sequence<Money> Purse;
+            valuetype Purses Purse;
+            struct Account { Purse coins; Name nick; Coin best; Purses spare; };
+            interface Bank { void keep(in Money a, in Coin b, in Gold c, in Tree d, in Name e, in Purse f, in Purses g, in Account h); };";
+        let contract = everywire_idl::omg::parse(text, "values.idl").expect("it is right");
+        let bank = contract.interfaces().next().expect("an interface");
+        bank.operations[0].parameters.iter().map(|parameter| parameter.field.shape.clone()).collect()
+    })
+}
+
 /// A shape with what CORBA has beside.
 pub(crate) fn corba(choice: u8) -> Shape {
     if choice == u8::MAX {
         return Shape::sequence(Shape::TypeCode);
+    }
+    // What inputs of before begin with keeps its meaning below.
+    if let Some(shape) = choice.checked_sub(240).and_then(|number| values().get(usize::from(number))) {
+        return shape.clone();
     }
     match choice % 18 {
         12 => union(),
