@@ -2,9 +2,12 @@
 #
 # Everything is compiled twice at the most: once by Clippy, whose results rustdoc uses too, and once for the tests.
 
-EVERYWIRE_SKIPS=$(mktemp)
-export EVERYWIRE_SKIPS
-trap 'rm -f "$EVERYWIRE_SKIPS"' EXIT
+# Tests that are ended early, and programs of others, leave files behind: all of them go with this folder.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/everywire.XXXXXX")
+EVERYWIRE_SKIPS=$TMPDIR/skips
+export TMPDIR EVERYWIRE_SKIPS
+trap 'rm -rf "$TMPDIR"' EXIT
+: >"$EVERYWIRE_SKIPS"
 target="${CARGO_TARGET_DIR:-target}"
 report=()
 begun=$SECONDS
