@@ -36,6 +36,7 @@ mod numbers;
 mod pass;
 mod passage;
 mod plan;
+mod redirects;
 mod references;
 mod route;
 mod signals;

@@ -96,7 +96,7 @@ impl Passage {
                 return request.answer(Answer::Failed(&failure));
             }
         };
-        if route.mode == Mode::Redirect {
+        if route.mode == Mode::Redirect && !hands_over(route) {
             return redirect(request, route);
         }
         if route.validate
@@ -316,8 +316,14 @@ impl Passage {
     }
 
     /// Results of a call that nobody here reads.
-    fn passed(mut self, body: Body) {
+    fn passed(mut self, mut body: Body) {
         self.answered = true;
+        if self.route.mode == Mode::Redirect
+            && let Some(opaque) = &self.route.opaque
+            && let Some(handed) = opaque.wire.handed_over(&body)
+        {
+            body = handed;
+        }
         self.route.metrics.done.inc();
         self.copied.answer(&self.route, &self.request, &body, Said::Done);
         let headers = &self.route.edits.answers;
@@ -496,6 +502,12 @@ pub(crate) fn there(route: &Route, key: &[u8]) -> Option<Reference> {
         profile.key = Bytes::copy_from_slice(key);
     }
     Some(reference)
+}
+
+/// Whether callers learn where an object is by asking for it, so that its target has to be asked first. What they hold by then, from
+/// before the route sent them there, goes on as it did.
+fn hands_over(route: &Route) -> bool {
+    route.opaque.as_ref().is_some_and(|opaque| opaque.wire.makes_objects())
 }
 
 /// Tells the caller where a target is.

@@ -13,6 +13,7 @@ use crate::config::{At, Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig,
 use crate::cross;
 use crate::loops;
 use crate::pass::plain;
+use crate::redirects;
 use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
@@ -183,8 +184,7 @@ fn look_up(
         headers_come(file, route, &callers, mistakes);
     }
     if *route.mode == Mode::Redirect {
-        nothing_passes(file, route, mistakes);
-        callers_can_go(file, route, &listens, wires, mistakes);
+        redirects::check(file, route, &listens, wires, mistakes);
     }
     if route.contract.is_none() {
         let plan = opaque(config, route, wires, listens, targets, mistakes)?;
@@ -211,6 +211,10 @@ fn look_up(
             let hint = Some("use mode = \"forward\", or targets of the same wire".into());
             mistakes.add(file, route.name.spot, message, hint);
         }
+    }
+    if let Some(config_of) = redirects::without_contract(route, &key, &listens, wires) {
+        let plan = opaque(config, &config_of, wires, listens, targets, mistakes)?;
+        return (mistakes.0.len() == before).then_some(plan);
     }
     let callbacks = match &route.callbacks {
         Some(name) => number(name),
@@ -261,38 +265,6 @@ fn headers_come(file: &str, route: &RouteConfig, callers: &[&dyn Wire], mistakes
             let message = format!("{wire}: {}", failure.message());
             mistakes.add(file, name.spot, message, failure.hint().map(Into::into));
         }
-    }
-}
-
-/// Callers are sent to the target only on wires that have words for that. On others each call would fail.
-fn callers_can_go(
-    file: &str,
-    route: &RouteConfig,
-    listens: &[usize],
-    wires: &[&'static dyn Wire],
-    mistakes: &mut Mistakes,
-) {
-    let near = listens.iter().filter_map(|at| wires.get(*at));
-    let mut lacking: Vec<_> =
-        near.filter(|wire| !wire.capabilities().redirects).map(|wire| wire.name()).collect();
-    lacking.sort_unstable();
-    lacking.dedup();
-    if !lacking.is_empty() {
-        let message = format!("a caller on {} cannot be sent to the target", lacking.join(" or "));
-        let hint = "use mode = \"forward\", which works on every wire";
-        mistakes.add(file, route.mode.spot, message, Some(hint.into()));
-    }
-}
-
-/// Callers that are sent to the target bring no message here that could be copied, changed or read.
-fn nothing_passes(file: &str, route: &RouteConfig, mistakes: &mut Mistakes) {
-    let copies = route.copies.iter().map(|copy| ("copy", copy.spot));
-    let edits = route.edits.iter().map(|edit| ("edits", edit.spot));
-    let validate = route.validate.iter().filter(|flag| flag.value).map(|flag| ("validate", flag.spot));
-    for (what, spot) in copies.chain(edits).chain(validate) {
-        let message =
-            format!("`{what}` has no effect with mode = \"redirect\": the messages do not pass here");
-        mistakes.add(file, spot, message, Some("leave it out, or use mode = \"forward\"".into()));
     }
 }
 

@@ -139,6 +139,12 @@ pub trait Wire: Send + Sync {
         false
     }
 
+    /// What a hop answers to a caller who asked for an object, so that the caller calls it where it is and not by the hop; `answer` is
+    /// what came back to the hop that had asked for it elsewhere. Nothing if that names no object.
+    fn handed_over(&self, _answer: &Body) -> Option<Body> {
+        None
+    }
+
     /// Asks an object for its contract, and for objects below it.
     fn discover(&self, _object: &Object) -> Result<Discovery, Failure> {
         Err(self.without("objects do not tell their contract").with_hint("give the contract's file"))
@@ -383,8 +389,8 @@ pub struct Capabilities {
     pub cancel: bool,
     /// A reference may lead to somebody who tells where the object is: asynchronous calls ask that first.
     pub forwards: bool,
-    /// Who serves can send a caller to where the object is ([`crate::Answer::Moved`]): by an answer to a call, or by a description of the
-    /// object that callers read first.
+    /// Who serves can send a caller to where the object is: by an answer to a call ([`crate::Answer::Moved`]), by a description of the
+    /// object that callers read first, or by what they get who ask for an object ([`Wire::handed_over`]).
     pub redirects: bool,
 }
 

@@ -7,6 +7,8 @@ use crate::common::foreign::{run, until};
 use crate::common::forwarder::Hop;
 use crate::common::scratch;
 use everywire::{Bytes, Failure, Kind, Node};
+use everywire_broker::{Broker, Config};
+use everywire_tests::peers::root;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -63,6 +65,61 @@ fn j_interop_calls_us_through_a_hop_and_is_called_back() {
     }
     until("the objects that were let go end", || living.load(SeqCst) == 0);
     // Its sink is an OBJREF in a stub: the backend calls it past the hop.
+    succeeds(&mut j_interop("events", "session"));
+}
+
+/// A backend as that of `hop`, and a broker on port 135 that sends callers there.
+fn redirecting(options: &str) -> (Node, Broker, Arc<AtomicUsize>) {
+    let file = users(&scratch("redirect-users"));
+    let file = file.display();
+    let backend = Node::new();
+    let living = serve(&backend);
+    backend.listen(&format!("dcom://127.0.0.1:1135?users={file}{options}")).expect("it listens");
+    let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let level = if options.contains("level=connect") { "connect" } else { "privacy" };
+    let text = format!(
+        "[listen.front]\naddress = \"dcom://127.0.0.1:135?users={file}{options}\"\n[[route]]\nname = \"all\"\nmode = \"redirect\"\nto = \"dcom://{DOMAIN};{USER}:{password}@127.0.0.1:1135?level={level}\"\n"
+    );
+    let config = Config::parse(&text, "broker.toml", &root()).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let broker = Broker::start(config, Arc::new(|_: &str| ())).unwrap_or_else(|wrong| panic!("{wrong}"));
+    (backend, broker, living)
+}
+
+/// How many calls the broker has seen: those that ask for an object.
+fn seen(broker: &Broker) -> u32 {
+    let page = broker.metrics();
+    let name = "everywire_broker_calls_total{route=\"all\",outcome=\"done\"} ";
+    page.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().expect("a count"))
+}
+
+#[test]
+fn impacket_is_sent_to_the_target_by_a_broker() {
+    let test = "impacket_is_sent_to_the_target_by_a_broker";
+    let Some(impacket) = impacket(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_backend, broker, living) = redirecting("");
+    for (turn, level) in ["integrity", "privacy"].into_iter().enumerate() {
+        succeeds(impacket("pantry").arg(level));
+        let made = u32::try_from(turn + 1).expect("few");
+        assert_eq!(seen(&broker), made);
+    }
+    until("the objects that were let go end", || living.load(SeqCst) == 0);
+}
+
+#[test]
+fn j_interop_is_sent_to_the_target_by_a_broker() {
+    let test = "j_interop_is_sent_to_the_target_by_a_broker";
+    let Some(j_interop) = j_interop(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let (_backend, broker, living) = redirecting("&level=connect&ntlm1=session");
+    succeeds(&mut j_interop("calls", "ntlmv2"));
+    let made = seen(&broker);
+    assert!((1..10).contains(&made), "{made}");
+    until("the objects that were let go end", || living.load(SeqCst) == 0);
     succeeds(&mut j_interop("events", "session"));
 }
 

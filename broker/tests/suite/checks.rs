@@ -241,7 +241,7 @@ fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
     let (dbus, dcop) = ("dbus+unix:///tmp/a.sock", "dcop+unix:///tmp/nowhere#app");
     for (front, to, wire) in [
         (dbus, "dbus+unix:///tmp/b.sock#shop", "dbus"),
-        ("dcom://127.0.0.1:0?level=none", "dcom://h/Shop", "dcom"),
+        ("dcom://127.0.0.1:0?level=none", "dcom://h/Shop", ""),
         (dcop, "dcop+unix:///tmp/there#app/shop", "dcop"),
         ("iiop://127.0.0.1:0", "iiop://h:1/shop", ""),
         ("basic://127.0.0.1:0?security=none", "basic://h:1/shop?security=none", ""),
@@ -261,6 +261,17 @@ fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
             wrong(&text, "6:8: a caller on");
         }
     }
+    // A caller who asks for an object has called nothing yet.
+    let dcom = |more: &str| {
+        format!(
+            "[listen.front]\naddress = \"dcom://127.0.0.1:0?level=none\"\n[[route]]\nname = \"shop\"\nto = \"dcom://h/Shop\"\nmode = \"redirect\"\n{more}"
+        )
+    };
+    wrong(&dcom("match = { operation = \"4\" }"), "broker.toml:7:23: `match.operation` has no effect");
+    wrong(&dcom("match = { interface = \"4*\" }"), "broker.toml:6:8: `match.interface` has no effect");
+    wrong(&dcom("validate = true"), "7:12: `validate` has no effect with mode = \"redirect\"");
+    let iiop = dcom(&contract).replace("to = \"dcom://h/Shop\"", "to = \"iiop://h:1/Shop\"");
+    wrong(&iiop, "a caller on dcom cannot be sent to a target on giop");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod foreign;
 mod loops;
 mod passing;
 mod policies;
+mod redirects;
 mod signals;
 
 use everywire::model::Program;

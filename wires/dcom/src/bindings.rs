@@ -118,10 +118,7 @@ impl DualStringArray {
         let Some(local) = local.map(|local| local.to_canonical()).filter(|local| !local.is_loopback()) else {
             return self;
         };
-        let named = |binding: &StringBinding| {
-            let host = binding.address.rsplit_once('[').map_or(&*binding.address, |(host, _)| host);
-            host.parse::<IpAddr>() == Ok(local)
-        };
+        let named = |binding: &StringBinding| host(binding).parse::<IpAddr>() == Ok(local);
         self.strings.retain(|binding| binding.socket().is_none());
         self.strings.sort_by_key(|binding| match binding.tower {
             TOWER_TCP if named(binding) => 1,
@@ -129,6 +126,18 @@ impl DualStringArray {
             _ => 0,
         });
         self
+    }
+
+    /// The same for somebody else's bindings that are handed on: without those that mean this machine to whoever reads them,
+    /// where the peer is another one.
+    #[must_use]
+    pub(crate) fn elsewhere(self, local: Option<IpAddr>) -> Self {
+        let mut seen = self.seen_at(local);
+        if local.is_some_and(|local| !local.to_canonical().is_loopback()) {
+            seen.strings
+                .retain(|binding| host(binding).parse::<IpAddr>().map_or(true, |at| !at.is_loopback()));
+        }
+        seen
     }
 
     /// Reads the IDL version behind a pointer that was not null (2.2.19.2): maximum count, counts, array.
@@ -205,6 +214,11 @@ impl DualStringArray {
     }
 }
 
+/// The host of a network address.
+fn host(binding: &StringBinding) -> &str {
+    binding.address.rsplit_once('[').map_or(&*binding.address, |(host, _)| host)
+}
+
 /// Each once, in their order.
 pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
@@ -245,6 +259,27 @@ mod tests {
         assert!(DualStringArray::parse(&raw).unwrap().is_empty());
         // What Wine sends.
         assert!(DualStringArray::parse(&[0; 4]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_handed_on_to_another_machine_names_nothing_of_this_one() {
+        let binding = |tower, address: &str| StringBinding { tower, address: address.to_owned() };
+        let array = DualStringArray {
+            strings: vec![
+                binding(TOWER_LOCAL, "unix:/run/app.sock"),
+                binding(TOWER_TCP, "127.0.0.1[1135]"),
+                binding(TOWER_TCP, "::1[1135]"),
+                binding(TOWER_TCP, "backend[1135]"),
+                binding(TOWER_TCP, "10.0.0.7[1135]"),
+            ],
+            security: Vec::new(),
+        };
+        let seen = array.clone().elsewhere(Some([10, 0, 0, 1].into()));
+        let told: Vec<_> = seen.strings.iter().map(|held| held.address.as_str()).collect();
+        assert_eq!(told, ["backend[1135]", "10.0.0.7[1135]"]);
+        // Whoever is here reaches all of them.
+        assert_eq!(array.clone().elsewhere(Some([127, 0, 0, 1].into())), array);
+        assert_eq!(array.clone().elsewhere(None), array);
     }
 
     #[test]

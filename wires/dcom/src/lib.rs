@@ -187,13 +187,17 @@ impl Wire for Dcom {
             probe: true,
             cancel: true,
             forwards: true,
-            // Who activates an object gets one of the activator's own, and no answer to a call names another.
-            redirects: false,
+            // Who asks for an object may get one of another exporter. No answer to a call of an object names another.
+            redirects: true,
         }
     }
 
     fn makes_objects(&self) -> bool {
         true
+    }
+
+    fn handed_over(&self, answer: &Body) -> Option<Body> {
+        exporter::handed_over(answer)
     }
 
     fn sniff(&self, first: &[u8]) -> Sniff {

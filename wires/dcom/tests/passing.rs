@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use crate::support::*;
-use everywire_dcom::exporter::Proxy;
+use everywire_dcom::exporter::{Proxy, RemoteOxid};
 use everywire_dcom::frame::{FIRST, LAST};
 use everywire_dcom::pdu::Pdu;
 use everywire_dcom::remunknown::{Refs, refs_request};
@@ -26,6 +26,8 @@ struct Hop {
     to: Reference,
     /// What the hop passed on and was not answered yet: the call near, and the call far.
     open: Vec<(CallId, CallId)>,
+    /// Whether callers get objects of the backend's.
+    hands_over: bool,
 }
 
 impl Hop {
@@ -35,7 +37,7 @@ impl Hop {
         let far = Pair::to(&to, far, Limits::default(), hop.share(), Node::serving());
         let near = Pair::to(&class_way(near.way()), near, Limits::default(), Node::empty(), hop);
         let to = Reference { profiles: vec![to], ..Reference::default() };
-        Self { near, far, to, open: Vec::new() }
+        Self { near, far, to, open: Vec::new(), hands_over: false }
     }
 
     /// Passes calls and answers on until both sides are silent; what came for the caller.
@@ -70,6 +72,10 @@ impl Hop {
     }
 
     fn answer(&mut self, id: CallId, outcome: Outcome<Body>) {
+        let outcome = match outcome {
+            Outcome::Done(body) if self.hands_over => Outcome::Done(DCOM.handed_over(&body).unwrap()),
+            other => other,
+        };
         let answer = match &outcome {
             Outcome::Done(body) => Answer::Done(body),
             Outcome::Raised(raised) => {
@@ -319,6 +325,55 @@ fn the_callers_causality_and_its_byte_order_pass() {
     }
 }
 
+/// Gives the references back that wait for it, by one message.
+fn give_back(to: &mut Pair, oxid: &RemoteOxid) {
+    let given = oxid.take_releases();
+    assert_eq!(given.len(), 1, "{given:?}");
+    let refs: Vec<_> = given.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
+    let stub = [raw::orpc_this(), refs_request(&refs)].concat();
+    let unknown = oxid.resolution().unwrap().rem_unknown;
+    feed(&mut *to.server, &raw::alter(90, 90, &[(REM_UNKNOWN, 0)])).unwrap();
+    feed(&mut *to.server, &raw::request(91, FIRST | LAST, 90, 5, Some(unknown), &stub)).unwrap();
+    while let Some(event) = to.server.poll() {
+        if let Event::Call(incoming) = event {
+            to.serve(*incoming);
+        }
+    }
+}
+
+#[test]
+fn an_object_that_is_handed_over_is_its_callers_alone() {
+    let mut hop = Hop::new(Terms::OPEN, Terms::OPEN);
+    hop.hands_over = true;
+    let way = hop.activate(&counter());
+    let (between, backend) = (hop.near.there.share(), hop.far.there.share());
+    let proxy = way.lease.get::<Proxy>().unwrap();
+    assert_eq!(proxy.oxid().id(), backend.exporter.oxid());
+    assert_eq!(proxy.oxid().resolution().unwrap().rem_unknown, backend.exporter.rem_unknown());
+    // The hop has nothing to ping, and nothing to give back.
+    let held = between.exporter.counts();
+    assert_eq!((held.objects, held.proxies, held.releases), (0, 0, 0), "{held:?}");
+    assert_eq!(backend.exporter.counts().objects, 1);
+    // Another one, of which the hop keeps some: each has its own references.
+    hop.hands_over = false;
+    let kept = hop.activate(&counter());
+    hop.hands_over = true;
+    let again = hop.activate(&counter());
+    let held = between.exporter.counts();
+    assert_eq!((held.objects, held.proxies, held.releases), (1, 1, 0), "{held:?}");
+    assert_eq!(backend.exporter.counts().objects, 1);
+    // What the callers give back is all that they were given: then the hop's are left, and then none.
+    let there = proxy.oxid().clone();
+    drop((way, again));
+    give_back(&mut hop.far, &there);
+    assert_eq!(backend.exporter.counts().objects, 1);
+    let here = kept.lease.get::<Proxy>().unwrap().oxid().clone();
+    drop(kept);
+    give_back(&mut hop.near, &here);
+    let held = between.exporter.counts();
+    assert_eq!((held.objects, held.proxies, held.releases), (0, 0, 1), "{held:?}");
+}
+
 #[test]
 fn what_is_let_go_here_is_let_go_there() {
     let mut hop = Hop::new(Terms::OPEN, Terms::OPEN);
@@ -332,18 +387,7 @@ fn what_is_let_go_here_is_let_go_there() {
     // The caller lets go: its references go back with whatever it says next, and then the hop holds nothing of the backend.
     let oxid = way.lease.get::<Proxy>().unwrap().oxid().clone();
     drop((way, again));
-    let given = oxid.take_releases();
-    assert_eq!(given.len(), 1, "{given:?}");
-    let refs: Vec<_> = given.iter().map(|&(ipid, public)| Refs { ipid, public, private: 0 }).collect();
-    let stub = [raw::orpc_this(), refs_request(&refs)].concat();
-    let unknown = oxid.resolution().unwrap().rem_unknown;
-    feed(&mut *hop.near.server, &raw::alter(90, 90, &[(REM_UNKNOWN, 0)])).unwrap();
-    feed(&mut *hop.near.server, &raw::request(91, FIRST | LAST, 90, 5, Some(unknown), &stub)).unwrap();
-    while let Some(event) = hop.near.server.poll() {
-        if let Event::Call(incoming) = event {
-            hop.near.serve(*incoming);
-        }
-    }
+    give_back(&mut hop.near, &oxid);
     let held = node.exporter.counts();
     assert_eq!((held.objects, held.ipids, held.proxies), (0, 0, 0), "{held:?}");
     assert_eq!(held.releases, 1, "{held:?}");

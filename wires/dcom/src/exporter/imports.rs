@@ -1,8 +1,8 @@
 //! Objects elsewhere, and what this node holds of them (MS-DCOM 3.2.1).
 //!
 //! States: a `Proxy` is made for the first OBJREF of an object and shared by all references to it, as their
-//! lease. It gains interfaces and references (`learn`, `gain`), gives single references away (`split`), and
-//! gives all of them back when it is dropped. A `RemoteOxid` is shared by the proxies of one exporter; its
+//! lease. It gains interfaces and references (`learn`, `gain`), gives single references away (`split`), or all that
+//! came for somebody else (`hand_over`), and gives those that are left back when it is dropped. A `RemoteOxid` is shared by the proxies of one exporter; its
 //! `resolution` is empty until a resolver was asked, and may be replaced by a newer one. References to be
 //! given back gather in `releases` until a call to that exporter carries them away, or the keeper does after
 //! 100 ms.
@@ -121,13 +121,16 @@ impl Proxy {
         results: Get<'_>,
         base: usize,
         iids: &[Uuid],
-    ) -> Result<Vec<(Uuid, u32)>, Failure> {
+    ) -> Result<Vec<Found>, Failure> {
         let parsed = parse_query_reply(results).map_err(|violation| violation.at(base))?;
         // One that has none of them answers with one status.
         let all = parsed.unwrap_or_else(|status| vec![Err(status); iids.len()]);
-        let each = iids.iter().zip(all).map(|(iid, result)| {
-            let learnt = result.map(|std| self.learn(*iid, &std));
-            (*iid, learnt.err().unwrap_or(S_OK))
+        let each = iids.iter().zip(all).map(|(iid, result)| match result {
+            Ok(std) => {
+                self.learn(*iid, &std);
+                Found { iid: *iid, hresult: S_OK, refs: std.public_refs }
+            }
+            Err(hresult) => Found { iid: *iid, hresult, refs: 0 },
         });
         Ok(each.collect())
     }
@@ -166,6 +169,16 @@ impl Proxy {
         (iid, self.named(ipid, public_refs))
     }
 
+    /// Takes references away for somebody who is their holder from now on: so many, or as many as there are. Unlike
+    /// [`Proxy::split`] this gives the last one, too: whoever hands an object over keeps nothing of it.
+    pub(super) fn hand_over(&self, iid: Uuid, refs: u32) -> Option<StdObjRef> {
+        let mut interfaces = lock(&self.interfaces);
+        let held = interfaces.iter_mut().find(|held| held.iid == iid)?;
+        let refs = refs.min(held.refs);
+        held.refs -= refs;
+        Some(self.named(held.ipid, refs))
+    }
+
     /// A STDOBJREF of this object that hands over so many references, which the caller has taken from its
     /// own.
     fn named(&self, ipid: Uuid, public_refs: u32) -> StdObjRef {
@@ -200,6 +213,15 @@ impl Proxy {
             lease: self.this.upgrade().map(|this| Lease::new(this)).unwrap_or_default(),
         }
     }
+}
+
+/// What came of the question for one interface of an object elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) iid: Uuid,
+    pub(crate) hresult: u32,
+    /// References that came for it.
+    pub(crate) refs: u32,
 }
 
 impl Drop for Proxy {
@@ -284,6 +306,20 @@ impl RemoteOxid {
         }
         let security = self.security.hinted(resolved.authn_hint);
         *lock(&self.resolution) = Some(Resolution { resolved: Arc::new(resolved), ways, security });
+    }
+
+    /// Where it is, in words for somebody who has never been there; nothing before it was resolved. With
+    /// `exporter=here` that is the way by which it was reached, for its resolver, too.
+    pub(super) fn told(&self) -> Option<(Resolved, DualStringArray)> {
+        let resolution = lock(&self.resolution);
+        let held = resolution.as_ref()?;
+        let mut resolved = Resolved::clone(&held.resolved);
+        if !self.security.here {
+            return Some((resolved, self.resolver.clone()));
+        }
+        let resolver = DualStringArray { strings: bindings_of(&held.ways).strings, ..self.resolver.clone() };
+        resolved.bindings.strings.clone_from(&resolver.strings);
+        Some((resolved, resolver))
     }
 
     /// Where to connect to it, if that was resolved.

@@ -3,20 +3,29 @@
 //! Who asks for a class that is not here, where somebody answers for all keys that begin so, gets an object of this node's own: with its
 //! OXID, an OID and IPIDs. Each stands for one object elsewhere, whose references are held as long as somebody refers to it here. Its key
 //! is the class's, [`SEPARATOR`], and a number: so whoever answers for the class is the one who has its calls.
+//!
+//! Or, if whoever answers wants it ([`handed_over`]), they get the references of the object elsewhere, and call it there: then this node
+//! holds nothing of it.
 
-use super::imports::Proxy;
+use super::imports::{Found, Proxy};
 use super::{Exporter, Hold, SEPARATOR};
 use crate::activation::{Activated, Activation};
-use crate::hresult::{E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, S_OK};
-use crate::objref::StdObjRef;
+use crate::hresult::{
+    E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, RPC_S_SERVER_UNAVAILABLE, S_OK,
+};
+use crate::ndr::HANDED;
+use crate::objref::{ObjRef, StdObjRef};
 use crate::remunknown::PUBLIC_REFS;
 use crate::remunknown::Query;
+use crate::resolver::Resolved;
 use crate::security::Security;
 use crate::tags::{TAG_OBJREF, TAG_PASSED};
 use crate::ways::system;
 use crate::{IUNKNOWN, hresult};
 use bytes::Bytes;
-use everywire_model::{Lease, Profile, Reference, WireState};
+use everywire_model::{Body, Lease, Profile, Reference, WireState};
+use std::any::Any;
+use std::net::IpAddr;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -25,8 +34,8 @@ use uuid::Uuid;
 pub(crate) struct Adopted {
     /// The object, if there is one.
     pub(crate) proxy: Arc<Proxy>,
-    /// Each interface asked for, with its HRESULT.
-    pub(crate) found: Vec<(Uuid, u32)>,
+    /// Each interface asked for.
+    pub(crate) found: Vec<Found>,
 }
 
 impl WireState for Adopted {}
@@ -36,7 +45,7 @@ impl Adopted {
     /// The proxy may have refused to keep an interface that was found (`PROXY_INTERFACES`): `E_OUTOFMEMORY`
     /// then.
     fn hresult(&self, iid: Uuid) -> u32 {
-        let told = self.found.iter().find(|(held, _)| *held == iid).map(|(_, hresult)| *hresult);
+        let told = self.found.iter().find(|held| held.iid == iid).map(|held| held.hresult);
         match told {
             Some(hresult) if hresult::is_failure(hresult) => hresult,
             _ if iid == IUNKNOWN || self.proxy.ipid(iid).is_some() => S_OK,
@@ -44,6 +53,50 @@ impl Adopted {
             None => E_NOINTERFACE,
         }
     }
+
+    /// What somebody gets who is to call the object there and not here: the exporter's own OXID, bindings and IPIDs, with the
+    /// references that came for this question. They are the caller's from now on; this side neither pings the object nor gives them
+    /// back. If the answer is lost on its way, the exporter runs the object down as it does after any client that dies.
+    /// `at` is where the caller's connection ends here.
+    ///
+    /// # Errors
+    /// The HRESULT: nothing is known of where the caller could call it, or it has none of the interfaces.
+    pub(crate) fn hand_over(&self, asked: &Activation, at: Option<IpAddr>) -> Result<Activated, u32> {
+        let (resolved, resolver) = self.proxy.oxid().told().ok_or(RPC_S_SERVER_UNAVAILABLE)?;
+        let (oxid, resolver) = (self.proxy.oxid().id(), resolver.elsewhere(at));
+        let bindings = resolved.bindings.clone().elsewhere(at);
+        // Without an address a caller would come back here, where nobody knows the object's IPID.
+        if bindings.strings.is_empty() || resolver.strings.is_empty() {
+            return Err(RPC_S_SERVER_UNAVAILABLE);
+        }
+        let interface = |iid: &Uuid| {
+            let came = self.found.iter().find(|held| held.iid == *iid).map_or(0, |held| held.refs);
+            let std = match self.hresult(*iid) {
+                S_OK => self.proxy.hand_over(*iid, came).ok_or(E_NOINTERFACE),
+                hresult => Err(hresult),
+            };
+            match std {
+                Ok(std) => {
+                    let objref = ObjRef::Standard { iid: *iid, std, resolver: resolver.clone() };
+                    (*iid, S_OK, Some(objref.write()))
+                }
+                Err(hresult) => (*iid, hresult, None),
+            }
+        };
+        let interfaces: Vec<_> = asked.iids.iter().map(interface).collect();
+        if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
+            return Err(E_NOINTERFACE);
+        }
+        let resolved = Resolved { bindings, ..resolved };
+        Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
+    }
+}
+
+/// An answer of somebody elsewhere who was asked for an object, so that whoever asked here gets that object's own references; nothing if
+/// it names no object.
+pub(crate) fn handed_over(body: &Body) -> Option<Body> {
+    let told = body.wire_state().map(|wire_state| &**wire_state as &dyn Any)?;
+    told.is::<Adopted>().then(|| Body { dialect: body.dialect | HANDED, ..body.clone() })
 }
 
 impl Exporter {

@@ -20,6 +20,8 @@ pub(crate) const THAT: u32 = 8;
 pub(crate) const WHOLE: u32 = 32;
 /// and of the status of a fault, that stands for an answer.
 pub(crate) const FAULT: u32 = 16;
+/// Of what came of the question for an object elsewhere: whoever asked is to call it there, and gets what it is called by there.
+pub(crate) const HANDED: u32 = 64;
 
 /// What bodies that pass are known by: see [`name`](everywire_model::Codec::name).
 pub(crate) const NAME: &str = "ndr";

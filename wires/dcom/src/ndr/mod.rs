@@ -31,7 +31,7 @@ mod watch;
 mod window;
 mod wine;
 
-pub(crate) use bodies::{FAULT, NAME, POINTED, THAT, THIS, WHOLE, WINE, body};
+pub(crate) use bodies::{FAULT, HANDED, NAME, POINTED, THAT, THIS, WHOLE, WINE, body};
 pub use bodies::{NDR, Ndr};
 pub(crate) use codec::extents;
 pub(crate) use layout::alignment;

@@ -13,7 +13,7 @@ use super::state::{Accepting, Asked, Serving};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG};
-use crate::ndr::{FAULT, THAT};
+use crate::ndr::{FAULT, HANDED, THAT};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::orpc::OrpcThat;
 use crate::passing::Lead;
@@ -85,10 +85,12 @@ impl Accepting {
         let unlike = unlike();
         let failure = match answer {
             Answer::Done(results) => {
-                let told = results.carries().body.and_then(Body::wire_state);
+                let body = results.carries().body;
+                let handed = body.is_some_and(|body| body.dialect & HANDED != 0);
+                let told = body.and_then(Body::wire_state);
                 let told = told.map(|wire_state| &**wire_state as &dyn Any);
                 match told.and_then(<dyn Any>::downcast_ref::<Adopted>) {
-                    Some(adopted) => return self.put_adopted(serving, asked, adopted),
+                    Some(adopted) => return self.put_adopted(serving, asked, adopted, handed),
                     None => &unlike,
                 }
             }
@@ -113,11 +115,22 @@ impl Accepting {
 
     /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
     /// this node's OXID and IPIDs and comes here for each call. Bindings are those of the address by which
-    /// the caller came. A refusal travels as an HRESULT inside of an ordinary answer.
-    fn put_adopted(&mut self, serving: &Serving, asked: &Asked, adopted: &Adopted) -> Result<(), Failure> {
+    /// the caller came. With `handed` an object is what it is there, and the caller goes there. A refusal
+    /// travels as an HRESULT inside of an ordinary answer.
+    fn put_adopted(
+        &mut self,
+        serving: &Serving,
+        asked: &Asked,
+        adopted: &Adopted,
+        handed: bool,
+    ) -> Result<(), Failure> {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address);
         let stub = match asked {
+            Asked::Object { activation, .. } if handed => match adopted.hand_over(activation, at) {
+                Ok(activated) => asked.reply_activated(&activated),
+                Err(hresult) => asked.refused(hresult),
+            },
             Asked::Object { activation, .. } => {
                 let who = self.principal(serving);
                 match exporter.activate_passed(&serving.key, activation, adopted, &who) {

@@ -19,7 +19,7 @@ use super::state::{
 };
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::bindings::RESOLVER_PORT;
-use crate::exporter::{Proxy, RemoteOxid};
+use crate::exporter::{Found, Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
 use crate::ndr;
@@ -315,10 +315,12 @@ fn not_kept(iid: Uuid) -> Failure {
 fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Failure> {
     let (results, base) = after_that(stub, little)?;
     match proxy.learn_answer(Get::after(results, base, little), base, &[iid])?.first() {
-        Some((_, hresult::S_OK)) => Ok(()),
+        Some(Found { hresult: hresult::S_OK, .. }) => Ok(()),
         // Only who asks whether the object is there asks for this; some objects that are do not name it.
-        Some((_, hresult::E_NOINTERFACE)) if iid == IUNKNOWN => Ok(()),
-        Some((_, status)) => Err(hresult::failure(*status, None).at(format_args!("interface {iid}"))),
+        Some(Found { hresult: hresult::E_NOINTERFACE, .. }) if iid == IUNKNOWN => Ok(()),
+        Some(Found { hresult, .. }) => {
+            Err(hresult::failure(*hresult, None).at(format_args!("interface {iid}")))
+        }
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),
     }
 }

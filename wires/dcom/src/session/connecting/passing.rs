@@ -20,8 +20,9 @@ use super::errands::after_that;
 use super::replies::{last_number, leading_that};
 use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, PROTSEQS, Passed, Results, Target, Way};
 use crate::activation::{Activated, remote, scm};
-use crate::exporter::{Adopted, Proxy};
+use crate::exporter::{Adopted, Found, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};
+use crate::objref::ObjRef;
 use crate::passing::Lead;
 use crate::remunknown::{self, opnum};
 use crate::session::values::{self, empty_body};
@@ -196,7 +197,11 @@ impl Connecting {
     ) -> Result<Outcome<Body>, Failure> {
         let mut held = reference.profiles.iter();
         let proxy = held.find_map(|profile| profile.lease.share::<Proxy>()).ok_or_else(no_node)?;
-        let found = activated.interfaces.into_iter().map(|(iid, status, _)| (iid, status));
+        let found = activated.interfaces.into_iter().map(|(iid, hresult, objref)| {
+            let objref = objref.and_then(|raw| ObjRef::parse(&raw).ok());
+            let refs = objref.and_then(|(objref, _)| Some(objref.standard()?.0.public_refs));
+            Found { iid, hresult, refs: refs.unwrap_or_default() }
+        });
         Ok(self.told(Adopted { proxy, found: found.collect() }))
     }
 
