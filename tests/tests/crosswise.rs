@@ -24,6 +24,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 const BENCH: &str = "derby/contracts/bench.idl";
+const CALLBACKS: &str = "derby/contracts/callbacks.idl";
 const INTEROP: &str = "derby/rivals/omniorb/interop.idl";
 
 /// A broker, and what it has told its log.
@@ -218,6 +219,52 @@ fn omniorb_calls_a_service_on_sd_bus_and_is_called_back() {
     assert!(said.success, "{}{}\n{}\n{}", said.out, said.err, service.errors(), broker.told());
     let said = run_with(Command::new(&client).arg(broker.foreign("Kitchen")), b"");
     assert!(said.success && said.out == "ok\n", "{}{}\n{}", said.out, said.err, broker.told());
+}
+
+/// omniORB's client on omniORB's server, behind two brokers that have the contract: each reference that passes leads to the next of them,
+/// so what the server calls back comes by both.
+#[test]
+fn omniorb_calls_omniorb_and_is_called_back_by_two_brokers() {
+    const OBJECTS: [(&str, &str, &str); 8] = [
+        ("benchmarking", BENCH, "benchmarking"),
+        ("IRemoteObject", BENCH, "IRemoteObject"),
+        ("Sink", BENCH, "Sink"),
+        ("Source", BENCH, "FiringSource"),
+        ("Factory", CALLBACKS, "derby::CallbackFactory"),
+        ("Kitchen", INTEROP, "interop::Kitchen"),
+        ("Both", INTEROP, "interop::Both"),
+        ("Pantry", INTEROP, "interop::Pantry"),
+    ];
+    let test = "omniorb_calls_omniorb_and_is_called_back_by_two_brokers";
+    let (Some(peer), Some((server, at))) = (omniorb(test), omniorb_server(test, "cross-omniorb-behind"))
+    else {
+        return;
+    };
+    let before = |at: &dyn Fn(&str) -> String| {
+        let routes =
+            OBJECTS.map(|(key, contract, interface)| route(key, "orb", &at(key), contract, interface));
+        Running::start(&format!("[listen.orb]\naddress = \"iiop://127.0.0.1:0\"\n{}", routes.concat()))
+    };
+    let far = before(&at);
+    let near = before(&|key| far.foreign(key));
+    let file = scratch("cross-omniorb-before").join("refs");
+    let lines: String =
+        near.broker.references().iter().map(|(name, _, foreign)| format!("{name}\t{foreign}\n")).collect();
+    fs::write(&file, lines).expect("a file");
+    for mode in
+        [&["check", "--largest", "1000000"][..], &["check-interop"], &["race", "callbacks", "--calls", "3"]]
+    {
+        let said = run_with(
+            Command::new(&peer.client)
+                .arg(&file)
+                .args(mode)
+                .args(["-ORBendPoint", "giop:tcp:127.0.0.1:"])
+                .args(IN_ORDER),
+            b"",
+        );
+        let told = || format!("{}\n{}\n{}", server.errors(), far.told(), near.told());
+        assert!(said.success, "{mode:?}: {}{}\n{}", said.out, said.err, told());
+    }
 }
 
 /// zeep reads the contract of a DCOP application from the broker, and calls it.
