@@ -11,16 +11,45 @@
 use crate::Visit;
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// The headers of a message.
 #[derive(Debug, Default)]
 pub struct Headers {
     /// As they came, in the wire's encoding; empty where there are none.
     raw: Bytes,
-    edits: Vec<Edit>,
+    edits: Edits,
     /// What the changes bring, in the encoding that was asked for first.
     written: OnceLock<Box<Written>>,
+}
+
+/// Changes of headers, in order; a copy shares them.
+#[derive(Debug, Clone, Default)]
+pub struct Edits(Option<Arc<Vec<Edit>>>);
+
+impl Edits {
+    /// Whether they are equal. Those of a route are mostly one and the same, which costs no comparison.
+    #[inline]
+    pub fn is(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+            _ => self.is_empty() && other.is_empty(),
+        }
+    }
+
+    fn push(&mut self, edit: Edit) {
+        Arc::make_mut(self.0.get_or_insert_default()).push(edit);
+    }
+}
+
+impl Deref for Edits {
+    type Target = [Edit];
+
+    #[inline]
+    fn deref(&self) -> &[Edit] {
+        self.0.as_deref().map_or(&[], Vec::as_slice)
+    }
 }
 
 /// What changes bring, in an encoding.
@@ -128,6 +157,11 @@ impl Headers {
 
     /// The changes, in order.
     pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// The same, for whoever compares or keeps them.
+    pub fn shared_edits(&self) -> &Edits {
         &self.edits
     }
 
@@ -272,6 +306,23 @@ mod tests {
         let fails = |_: &Header, _: &mut Vec<u8>| Err(crate::Failure::malformed("no", 0));
         assert!(headers.written("one", true, fails).is_err() && headers.written("one", true, fails).is_err());
         assert_eq!(&*headers.written("one", true, write).unwrap().0, b"bd");
+    }
+
+    #[test]
+    fn a_copy_shares_the_changes_until_one_of_them_changes() {
+        let mut headers = Headers::default();
+        headers.add(Header::text("a", "1"));
+        let mut copy = headers.clone();
+        assert!(std::ptr::eq(copy.edits(), headers.edits()));
+        copy.add(Header::text("b", "2"));
+        assert_eq!((headers.edits().len(), copy.edits().len()), (1, 2));
+        assert!(!copy.shared_edits().is(headers.shared_edits()));
+        // Those that were made apart are compared by what they say.
+        let mut apart = Headers::default();
+        apart.add(Header::text("a", "1"));
+        assert!(apart.shared_edits().is(headers.shared_edits()));
+        assert!(Edits::default().is(Headers::received(Bytes::from_static(b"x")).shared_edits()));
+        assert!(!Edits::default().is(headers.shared_edits()));
     }
 
     #[test]

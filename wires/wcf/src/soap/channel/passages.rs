@@ -2,7 +2,8 @@
 
 use crate::soap::template::Template;
 use bytes::Bytes;
-use everywire_model::{Context, Edit};
+use everywire_model::Context;
+use everywire_model::headers::Edits;
 
 /// How many heads one channel keeps.
 /// As many as a channel remembers of heads that came (`seen::HEADS`).
@@ -23,7 +24,7 @@ struct Passage {
     operation: Option<Box<[u8]>>,
     identified: bool,
     /// Changes of headers that the template has.
-    edits: Box<[Edit]>,
+    edits: Edits,
     template: Template,
 }
 
@@ -40,25 +41,19 @@ pub(super) struct Known<'a> {
 impl Passages {
     /// What left before for this body, if it is the same now.
     #[inline]
-    pub(super) fn find(&self, context: &Context, head: Known<'_>, edits: &[Edit]) -> Option<&Template> {
+    pub(super) fn find(&self, context: &Context, head: Known<'_>, edits: &Edits) -> Option<&Template> {
         let is = |held: &&Passage| {
             std::ptr::eq(held.context.as_ptr(), context.as_ptr())
                 && held.identified == head.identified
                 && held.operation.as_deref() == head.operation
                 && held.key == *head.key
-                && *held.edits == *edits
+                && held.edits.is(edits)
         };
         self.made.iter().find(is).map(|held| &held.template)
     }
 
     /// Keeps one, in place of the oldest if there are many.
-    pub(super) fn keep(
-        &mut self,
-        context: &Context,
-        head: Known<'_>,
-        edits: Box<[Edit]>,
-        template: Template,
-    ) {
+    pub(super) fn keep(&mut self, context: &Context, head: Known<'_>, edits: Edits, template: Template) {
         let Known { key, operation, identified } = head;
         let (context, key, operation) = (context.clone(), key.clone(), operation.map(Into::into));
         let passage = Passage { context, key, operation, identified, edits, template };

@@ -21,6 +21,7 @@ use crate::soap::passage::{Own, make, spell_out};
 use crate::soap::template::{Saying, Template, put_table};
 use crate::values::{NAME, Reading, TEXT};
 use bytes::Bytes;
+use everywire_model::headers::Edits;
 use everywire_model::message::needs_contract;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::visit::Visit;
@@ -114,7 +115,8 @@ impl SoapChannel {
         guid: &[u8; 16],
         out: &mut SendBuffer,
     ) -> bool {
-        let edits = headers.map_or(&[][..], Headers::edits);
+        let none = Edits::default();
+        let edits = headers.map_or(&none, Headers::shared_edits);
         let words = &Reading::of(body).words;
         let Some(template) = self.passages.find(&body.context, head, edits) else { return false };
         let goes = self.dialect.form == Form::Text || self.words.can_adopt(words);
@@ -171,7 +173,9 @@ impl SoapChannel {
             && !body.context.is_empty()
         {
             let template = Template::cut(dialect.form, &made.head, made.hole);
-            let edits = own.changes.iter().flatten().flat_map(|changes| changes.edits()).cloned().collect();
+            // What is kept has no changes of its own (`is_unchanged`).
+            let [_, beside] = own.changes;
+            let edits = beside.map(Headers::shared_edits).cloned().unwrap_or_default();
             self.passages.keep(&body.context, head, edits, template);
         }
         Ok(())
