@@ -196,6 +196,10 @@ impl Wire for Dcom {
         true
     }
 
+    fn hop_header(&self) -> Option<&'static str> {
+        Some(orpc::HOPS_NAME)
+    }
+
     fn handed_over(&self, answer: &Body) -> Option<Body> {
         exporter::handed_over(answer)
     }

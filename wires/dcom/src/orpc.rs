@@ -22,6 +22,10 @@ use uuid::{Uuid, uuid};
 pub const ERROR_EXTENSION: Uuid = uuid!("0000031c-0000-0000-c000-000000000046");
 /// Identifies the extension that carries properties of a context.
 pub const CONTEXT_EXTENSION: Uuid = uuid!("00000334-0000-0000-c000-000000000046");
+/// Identifies the extension that tells how many hops a call has passed, in digits. It is one of ours; others pass over it.
+pub(crate) const HOPS: Uuid = uuid!("45574603-9d0c-4c1e-8a57-2f6b1f0e7d24");
+/// The same as the name of a header.
+pub(crate) const HOPS_NAME: &str = "45574603-9d0c-4c1e-8a57-2f6b1f0e7d24";
 /// Who unmarshals error information that travels by value.
 const ERROR_OBJECT: Uuid = uuid!("0000031b-0000-0000-c000-000000000046");
 /// IErrorInfo, the interface that the custom OBJREF of error information names.

@@ -15,7 +15,7 @@
 
 use crate::frame::turn;
 use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
-use crate::orpc::{Extent, OrpcThat, OrpcThis, put_extents, put_this};
+use crate::orpc::{Extent, HOPS, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::Carries;
@@ -69,6 +69,14 @@ impl<'a> Lead<'a> {
         }
         lead.extents = Some(all);
         Ok(lead)
+    }
+
+    /// In front of what this side asks for by itself, on behalf of a message that has passed so many hops as headers beside it tell. Of
+    /// them no others go on.
+    pub(crate) fn hops(headers: Option<&Headers>) -> Option<Self> {
+        let mut told = headers?.brought().filter(|header| id(&header.name) == Some(HOPS));
+        let extents = Some(vec![extent(told.next()?).ok()?]);
+        Some(Self { little: true, extents, ..Self::default() })
     }
 
     /// Appends an ORPCTHIS to a stub that begins at the end of `out`.
@@ -151,6 +159,13 @@ fn keeps(headers: &Headers, extent: Uuid) -> bool {
         Edit::Put(header) => id(&header.name) == Some(extent),
         Edit::Remove(name) => id(name) == Some(extent),
     })
+}
+
+/// Whether headers tell of hops, and of nothing else.
+pub(crate) fn is_count(headers: &Headers) -> bool {
+    headers.raw().is_empty()
+        && headers.brought().all(|header| id(&header.name) == Some(HOPS))
+        && headers.brought().count() == headers.edits().len()
 }
 
 /// The extension that a header is.

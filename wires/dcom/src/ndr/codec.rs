@@ -1,7 +1,8 @@
 //! The codec: reading and writing whole bodies.
 
 use super::{NAME, Ndr, NdrSink, NdrSource, THAT, THIS};
-use crate::orpc::{Extent, OrpcThat, OrpcThis};
+use crate::orpc::{Extent, HOPS, OrpcThat, OrpcThis};
+use everywire_model::headers::number;
 use everywire_model::visit::{Sink, Source, Visit};
 use everywire_model::{Body, Budget, Codec, Header};
 
@@ -13,6 +14,16 @@ impl Codec for Ndr {
     fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
         let all = extents(body)?;
         Ok(all.into_iter().map(|extent| Header::bytes(extent.id.to_string(), extent.data)).collect())
+    }
+
+    fn hops(&self, body: &Body) -> Visit<u32> {
+        // Most calls have no extensions: then there is nothing to take apart.
+        if body.headers().is_none_or(|headers| headers.raw().len() <= OrpcThis::LEN) {
+            return Ok(0);
+        }
+        let all = extents(body)?;
+        let told = all.iter().filter(|extent| extent.id == HOPS).map(|extent| number(&extent.data));
+        Ok(told.max().unwrap_or_default())
     }
 
     fn check_header(&self, header: &Header) -> Visit<()> {

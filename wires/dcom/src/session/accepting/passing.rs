@@ -15,7 +15,7 @@ use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG};
 use crate::ndr::{FAULT, HANDED, THAT};
 use crate::objref::{ObjRef, StdObjRef};
-use crate::orpc::OrpcThat;
+use crate::orpc::{ErrorInfo, OrpcThat, error_extent};
 use crate::passing::Lead;
 use crate::pdu::Heading;
 use crate::remunknown::{self, opnum};
@@ -97,10 +97,14 @@ impl Accepting {
             Answer::Failed(failure) | Answer::Passed { failure, .. } => failure,
             Answer::Raised { .. } | Answer::Moved(_) => &unlike,
         };
-        // A failure that somebody elsewhere gave a number, or that says that the object or the interface is
-        // not there, is the answer to the question.
-        let told = failure.code().is_some()
-            || matches!(failure.kind(), Kind::NoObject | Kind::NoOperation | Kind::BadArgument);
+        // A failure that somebody elsewhere gave a number, that says that the object or the interface is not
+        // there, or that refuses an object, is the answer to the question: beside it there is room for a text.
+        let is_answer = match failure.kind() {
+            Kind::NoObject | Kind::NoOperation | Kind::BadArgument => true,
+            Kind::Refused => matches!(asked, Asked::Object { .. }),
+            _ => false,
+        };
+        let told = failure.code().is_some() || is_answer;
         if !told {
             // Nobody was asked, or nobody has answered: that is no answer of the activator's.
             self.put_failure(serving, failure);
@@ -110,7 +114,12 @@ impl Accepting {
             (Kind::NoObject, None, Asked::Object { .. }) => REGDB_E_CLASSNOTREG,
             _ => hresult::of(failure),
         };
-        self.put_own(serving, &asked.refused(hresult))
+        // The text goes along where the number does not say the same.
+        let text = failure.message();
+        let says_more = matches!(asked, Asked::Object { .. }) && text != hresult::describe(hresult);
+        let info = ErrorInfo { description: text.to_owned(), ..ErrorInfo::default() };
+        let extensions = if says_more { vec![error_extent(&info)] } else { Vec::new() };
+        self.put_own(serving, &OrpcThat { flags: 0, extensions }, &asked.refused(hresult))
     }
 
     /// Answers with what was got from elsewhere, after it was exported anew: the caller gets OBJREFs with
@@ -146,15 +155,15 @@ impl Accepting {
                 asked.reply_found(&exporter.query_passed(&serving.key, query, adopted), objref)
             }
         };
-        self.put_own(serving, &stub)
+        self.put_own(serving, &OrpcThat::default(), &stub)
     }
 
-    /// Sends a stub that was written here, behind an ORPCTHAT without extensions.
-    fn put_own(&mut self, serving: &Serving, stub: &[u8]) -> Result<(), Failure> {
+    /// Sends a stub that was written here.
+    fn put_own(&mut self, serving: &Serving, that: &OrpcThat, stub: &[u8]) -> Result<(), Failure> {
         let talk = self.talk_of(serving);
         self.channel.message(&heading(serving), serving.shield, true, |out| {
             let begin = out.len();
-            out.extend_from_slice(&[0; OrpcThat::LEN]);
+            that.write(out);
             values::put(out, begin, &raw::Raw(stub), talk.as_ref())
         })
     }

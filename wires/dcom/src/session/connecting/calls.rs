@@ -23,8 +23,9 @@ use crate::activation::Activation;
 use crate::classes::declared;
 use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
+use crate::ndr::THIS;
 use crate::orpc::put_this;
-use crate::passing::Lead;
+use crate::passing::{Lead, is_count};
 use crate::pdu::{Heading, Syntax};
 use crate::session::channel::State;
 use crate::session::shield::Talk;
@@ -36,8 +37,8 @@ use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
 use crate::ways::class_of;
 use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
-    Call, CallId, Expects, Failure, Initiator, Interface, InterfaceKind, Kind, Method, Operation, Outcome,
-    Profile, Visit,
+    Call, CallId, Expects, Failure, Headers, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
+    Outcome, Profile, Visit,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -55,8 +56,14 @@ impl Connecting {
         }
         let Some(proxy) = call.profile.lease.get::<Proxy>() else { return self.begin_elsewhere(call) };
         let beside = call.arguments.carries().headers.is_some();
-        if let Some(target) = self.usual(call, proxy).filter(|_| !beside) {
-            return self.send_call(&target, call);
+        match self.usual(call, proxy) {
+            Some(target) if !beside => return self.send_call(&target, call),
+            Some(target) if target.results.orpc => {
+                let lead = Lead::of(call.arguments.carries(), THIS)?;
+                let fill = |out: &mut _, stub, talk: Option<&_>| values::put(out, stub, call.arguments, talk);
+                return self.send_now(&target, call.expects, Some(&lead), fill);
+            }
+            _ => {}
         }
         self.begin_at(proxy, call, beside)
     }
@@ -154,7 +161,7 @@ impl Connecting {
         let version = (VERSION.0.into(), self.orpc_minor);
         let (iids, protseqs, impersonation) = (vec![iid], PROTSEQS.to_vec(), IDENTIFY);
         let asked = Activation { clsid, iids, class_object: false, version, protseqs, impersonation };
-        self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: false })
+        self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: false, lead: None })
     }
 
     /// Asks where an object is.
@@ -306,7 +313,9 @@ impl Connecting {
         } else {
             values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
-        let headers = call.arguments.carries().headers.filter(|headers| !headers.is_empty());
+        // Plain RPC has no place for the count of hops: there a circle ends in another way.
+        let goes = |headers: &&Headers| !headers.is_empty() && (orpc || !is_count(headers));
+        let headers = call.arguments.carries().headers.filter(goes);
         let passed = headers.map(|headers| Passed::beside(headers.clone(), orpc)).transpose()?;
         // The results of Invoke are read whole.
         let hresult = orpc && operation.is_none() && !tells_hresult(syntax.id, opnum);

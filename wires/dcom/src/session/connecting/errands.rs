@@ -23,7 +23,7 @@ use crate::exporter::{Found, Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
 use crate::ndr;
-use crate::orpc::OrpcThat;
+use crate::orpc::{OrpcThat, error_info};
 use crate::pdu::Syntax;
 use crate::remunknown::{self, PUBLIC_REFS, Query, Refs};
 use crate::resolver;
@@ -82,7 +82,11 @@ impl Connecting {
         };
         let results = Results { orpc: is_orpc(iid), ..Results::default() };
         let target = Target { syntax: syntax(iid), context, opnum, object, minor, results };
-        let sent = self.send_request(&target, Expects::Reply, None, |out, _| {
+        let lead = match &task.errand {
+            Errand::Activate { lead, .. } => lead.as_ref(),
+            _ => None,
+        };
+        let sent = self.send_request(&target, Expects::Reply, lead, |out, _| {
             out.extend_from_slice(&stub);
             Ok(())
         });
@@ -183,7 +187,7 @@ impl Connecting {
     pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
         let Task { errand, waiters } = task;
         let outcome = match &errand {
-            Errand::Activate { asked, profile, old, passed } => {
+            Errand::Activate { asked, profile, old, passed, .. } => {
                 self.activated(stub, little, &asked.iids, *old, profile).and_then(|(found, activated)| {
                     if *passed { self.adopted(&found, activated) } else { Ok(Outcome::Moved(found)) }
                 })
@@ -234,12 +238,12 @@ impl Connecting {
         old: bool,
         profile: &Profile,
     ) -> Result<(Reference, Activated), Failure> {
-        let (results, base) = after_that(stub, little)?;
-        let get = Get::after(results, base, little);
+        let (that, base) = OrpcThat::parse(stub, little).map_err(|violation| violation.at(0))?;
+        let get = Get::after(stub.get(base..).unwrap_or_default(), base, little);
         let parsed = if old { remote::parse_reply(get, iids) } else { scm::parse_reply(get) };
         let activated = parsed.map_err(|violation| violation.at(base))?;
         if hresult::is_failure(activated.hresult) {
-            return Err(hresult::failure(activated.hresult, None));
+            return Err(hresult::failure(activated.hresult, error_info(&that.extensions).as_ref()));
         }
         let found = self.exporter.as_ref().ok_or_else(no_node)?.adopt_activated(&activated, profile)?;
         Ok((found, activated))

@@ -33,6 +33,7 @@ use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATO
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
+use everywire_model::visit::Carries;
 use everywire_model::{
     Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
     WireState,
@@ -69,7 +70,7 @@ impl Connecting {
         }
         let meant = self.meant(profile)?;
         if matches!(iid, SCM_ACTIVATOR | REMOTE_ACTIVATION) {
-            return self.activate_for(carries.body, iid, opnum, meant, profile);
+            return self.activate_for(carries, iid, opnum, meant, profile);
         }
         // A way to a class: an object of it has to be there before it can be called.
         let Some(proxy) = meant else {
@@ -155,13 +156,13 @@ impl Connecting {
     #[cold]
     fn activate_for(
         &mut self,
-        body: Option<&Body>,
+        carries: Carries<'_>,
         iid: Uuid,
         opnum: u16,
         meant: Option<Arc<Proxy>>,
         profile: &Profile,
     ) -> Result<CallId, Failure> {
-        let body = body.ok_or_else(|| needs_contract("an activation that is no message"))?;
+        let body = carries.body.ok_or_else(|| needs_contract("an activation that is no message"))?;
         let parsed = match iid {
             REMOTE_ACTIVATION => remote::parse_request(Get::of(body), (crate::VERSION.0.into(), 0)),
             _ => scm::parse_request(Get::of(body), opnum),
@@ -175,7 +176,8 @@ impl Connecting {
             asked.clsid = clsid_of_key(&profile.key);
         }
         (asked.protseqs, asked.impersonation) = (PROTSEQS.to_vec(), IDENTIFY);
-        Ok(self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: true }))
+        let lead = Lead::hops(carries.headers);
+        Ok(self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: true, lead }))
     }
 
     /// Asks an object for interfaces that somebody else asked it for.

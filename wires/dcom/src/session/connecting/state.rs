@@ -255,6 +255,8 @@ pub(super) enum Errand {
         old: bool,
         /// For a client of this node, which passes such requests on.
         passed: bool,
+        /// What goes in front of it then.
+        lead: Option<Lead<'static>>,
     },
     /// Interfaces of an object for somebody else.
     QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
