@@ -201,21 +201,18 @@ impl Servant for Gate {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let asked = routes.iter().any(|route| route.asks_who());
         let who = if asked { Who::of(request.peer().as_ref()) } else { Who::default() };
-        match routes.iter().find(|route| route.is_for(&request, &who)) {
-            Some(route) => Passage::begin(request, route, &who, self.front.upgrade()),
-            // Of an object that nobody has named.
-            None if self.is_opaque() => {
-                let failure = Failure::new(Kind::NoObject, Initiator::Peer, "no route is for this object");
-                request.answer(Answer::Failed(&failure));
-            }
-            None => {
-                if let Some(front) = self.front.upgrade() {
-                    front.unmatched.inc();
-                }
-                let failure = Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call");
-                request.answer(Answer::Failed(&failure));
-            }
+        if let Some(route) = routes.iter().find(|route| route.is_for(&request, &who)) {
+            return Passage::begin(request, route, &who, self.front.upgrade());
         }
+        if let Some(front) = self.front.upgrade() {
+            front.unmatched.inc();
+        }
+        // Of an object that nobody has named, or of one that has other operations.
+        let failure = match self.is_opaque() {
+            true => Failure::new(Kind::NoObject, Initiator::Peer, "no route is for this object"),
+            false => Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call"),
+        };
+        request.answer(Answer::Failed(&failure));
     }
 
     fn opened(&self, link: &Arc<dyn Link>) {

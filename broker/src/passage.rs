@@ -443,7 +443,11 @@ impl Passage {
             ]
         };
         match failure.kind() {
-            Kind::Unreachable | Kind::TimedOut | Kind::Violation => route.log.warn("failed", &fields()),
+            Kind::Unreachable | Kind::TimedOut | Kind::Violation | Kind::WrongWire => {
+                route.log.warn("failed", &fields());
+            }
+            // The target did not let the broker in; what it refuses to a caller is the caller's.
+            Kind::Refused if self.sent == 0 => route.log.warn("failed", &fields()),
             _ => route.log.detail("failed", fields),
         }
         if route.opaque.is_none() && route.key.is_empty() {
@@ -526,21 +530,26 @@ fn redirect(mut request: Request, route: &Arc<Route>) {
 }
 
 /// A failure in words for callers. What the target said is told as it is; of what the broker saw itself, such as an address that does
-/// not answer, only the kind.
+/// not answer, only the kind. A place stays where it is one within values, or the servant's own word: otherwise it is the target's address.
 fn told(failure: &Failure) -> Failure {
-    if failure.initiator() == Initiator::Peer && failure.kind() != Kind::Unreachable {
-        return failure.clone();
-    }
-    let what = match failure.kind() {
-        Kind::Unreachable => "the target cannot be reached, or its connection broke",
-        Kind::Refused => "the target does not let the broker in",
-        Kind::TimedOut => "the target did not answer in time",
-        _ => return failure.clone(),
+    let own = failure.initiator() != Initiator::Peer;
+    let (initiator, what) = match failure.kind() {
+        Kind::Unreachable | Kind::WrongWire => {
+            (Initiator::Peer, "the target cannot be reached, or its connection broke")
+        }
+        Kind::Refused if own => (Initiator::Peer, "the target does not let the broker in"),
+        Kind::TimedOut if own => (Initiator::Peer, "the target did not answer in time"),
+        Kind::BadArgument | Kind::Malformed => return failure.clone(),
+        _ if failure.place().is_empty() || failure.completed() == Completed::Yes => return failure.clone(),
+        _ => (failure.initiator(), failure.message()),
     };
-    let plain = Failure::new(failure.kind(), Initiator::Peer, what).with_completed(failure.completed());
-    match failure.code() {
-        Some(code) => plain.with_code(code),
-        None => plain,
+    let mut plain = Failure::new(failure.kind(), initiator, what).with_completed(failure.completed());
+    if let Some(code) = failure.code() {
+        plain = plain.with_code(code);
+    }
+    match failure.hint() {
+        Some(hint) if what == failure.message() => plain.with_hint(hint),
+        _ => plain,
     }
 }
 

@@ -14,6 +14,7 @@ mod passing;
 mod policies;
 mod redirects;
 mod signals;
+mod targets;
 
 use everywire::model::Program;
 use everywire::{Failure, Initiator, Kind, Node, Ref};

@@ -1,0 +1,134 @@
+//! Targets that are there and misbehave: they never greet, answer octets of no protocol, or do not let the broker in. What callers and the
+//! log are told of them, and how long that takes.
+
+use super::{Running, Scratch, contract, place, start};
+use everywire::model::failure::Completed;
+use everywire::{Failure, Kind, Node};
+use everywire_tests::shop::market::Shop;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+/// Accepts at a socket and never says a word. Counts those who came.
+fn silent(path: &str) -> Arc<AtomicU32> {
+    let came = Arc::<AtomicU32>::default();
+    let listener = UnixListener::bind(path).unwrap();
+    let counted = Arc::clone(&came);
+    thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming() {
+            held.push(stream.unwrap());
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    came
+}
+
+/// Answers whatever comes with these octets, on a port of its own.
+fn saying(words: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // Each by itself: whoever hears nonsense may come again to find out who is there.
+            thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(words));
+                let _ = stream.read(&mut [0; 4096]);
+            });
+        }
+    });
+    port
+}
+
+/// A route of this name with the contract, from a listener to a target.
+fn route(name: &str, from: &str, target: &str, more: &str) -> String {
+    format!(
+        "[[route]]\nname = \"{name}\"\nfrom = \"{from}\"\nmatch = {{ key = \"{name}\" }}\nto = \"{target}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n{more}\n",
+        contract()
+    )
+}
+
+fn listener(name: &str, wire: &str, scratch: &Scratch) -> String {
+    format!("[listen.{name}]\naddress = \"{}\"\n", place(wire, name, scratch))
+}
+
+/// What a caller hears who counts.
+fn refused(broker: &Running, route: &str) -> Failure {
+    Node::new().connect::<dyn Shop>(&broker.reference(route)).unwrap().count(1).unwrap_err()
+}
+
+/// The log says where a target is, and callers hear what it did.
+#[test]
+fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
+    let scratch = Scratch::new();
+    let (nonsense, page) =
+        (saying(b"nonsense, and more of it"), saying(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"));
+    let socket = scratch.path("target.bus");
+    silent(&socket);
+    let targets = [
+        ("nonsense", format!("iiop://127.0.0.1:{nonsense}/shop"), Kind::Violation, nonsense.to_string()),
+        ("page", format!("basic://127.0.0.1:{page}/shop"), Kind::Internal, page.to_string()),
+        (
+            "elsewhere",
+            format!("net.tcp://127.0.0.1:{page}/shop?security=none"),
+            Kind::WrongWire,
+            page.to_string(),
+        ),
+        ("silent", format!("dbus+unix://{socket}#shop"), Kind::TimedOut, socket.clone()),
+    ];
+    let routes: String =
+        targets.iter().map(|(name, target, ..)| route(name, "front", target, "timeout = \"1s\"")).collect();
+    let broker = start(&format!("{}{routes}", listener("front", "iiop", &scratch)));
+    for (name, _, kind, place) in &targets {
+        let failure = refused(&broker, name);
+        assert_eq!(failure.kind(), *kind, "{name}: {failure:?}");
+        assert!(!failure.to_string().contains(place.as_str()), "{name}: {failure}");
+        let log = broker.log.lock().unwrap();
+        let told = log.iter().find(|line| line.contains("\"failed\"") && line.contains(name)).unwrap();
+        assert!(told.contains(place.as_str()), "{told}");
+    }
+}
+
+/// Where a target is not what the file says, or does not let the broker in, is for whoever runs the broker: told without `verbose`.
+#[test]
+fn the_log_warns_of_targets_that_do_not_let_the_broker_in() {
+    let scratch = Scratch::new();
+    let page = saying(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n");
+    let socket = scratch.path("target.bus");
+    let bus = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for stream in bus.incoming() {
+            let _ = stream.unwrap().write_all(b"WHO ARE YOU\r\n");
+        }
+    });
+    let broker = start(&format!(
+        "{}{}{}",
+        listener("front", "iiop", &scratch),
+        route("elsewhere", "front", &format!("net.tcp://127.0.0.1:{page}/shop?security=none"), ""),
+        route("strict", "front", &format!("dbus+unix://{socket}#shop"), ""),
+    ));
+    for (name, kind) in [("elsewhere", Kind::WrongWire), ("strict", Kind::Refused)] {
+        let failure = refused(&broker, name);
+        assert_eq!((failure.kind(), failure.completed()), (kind, Completed::No), "{failure:?}");
+        let log = broker.log.lock().unwrap();
+        let warns = |line: &&String| line.contains("\"warn\"") && line.contains(name);
+        assert!(log.iter().any(|line| warns(&line)), "{log:?}");
+    }
+}
+
+/// Calls that no route is for are counted, with a contract and without one.
+#[test]
+fn calls_that_no_route_is_for_are_counted() {
+    let scratch = Scratch::new();
+    let broker = start(&format!(
+        "{}[[route]]\nname = \"others\"\nfrom = \"front\"\nmatch = {{ user = \"nobody\" }}\nto = \"iiop://127.0.0.1:1/shop\"\n",
+        listener("front", "iiop", &scratch)
+    ));
+    let failure = refused(&broker, "others");
+    assert_eq!((failure.kind(), failure.completed()), (Kind::NoObject, Completed::No), "{failure:?}");
+    assert!((broker.metric("unmatched_total") - 1.0).abs() < 0.1);
+}
