@@ -214,33 +214,58 @@ impl Upstream {
         self.seek();
     }
 
-    /// Has the way found, on a thread of the node's.
+    /// Has the way found, on a thread of the node's, in the time that is left of the call that has waited longest.
     fn seek(self: &Arc<Self>) {
         self.seek_again(SEARCHES);
     }
 
     fn seek_again(self: &Arc<Self>, more: u32) {
+        let left = self.line().as_ref().and_then(VecDeque::front).and_then(|passage| passage.left());
+        if left.is_some_and(|left| left.is_zero()) {
+            return self.missed_by(&late());
+        }
         let this = Arc::clone(self);
-        self.object.target().prepare(Box::new(move |found| match found {
+        let target = match left {
+            Some(left) => self.object.target().with_deadline(Some(left)),
+            None => Arc::clone(self.object.target()),
+        };
+        target.prepare(Box::new(move |found| match found {
             // A search that ended as this one began took it along, unless the broker itself has ended.
             Err(failure) if failure.kind() == Kind::Cancelled && more > 0 => this.seek_again(more - 1),
             found => this.found(found),
         }));
     }
 
+    /// No way was found: the calls that wait end with that. Those that came while the search went on, and have time left when the time of
+    /// its first call is over, have another search.
+    fn missed_by(self: &Arc<Self>, failure: &Failure) {
+        let (ended, others) = {
+            let mut line = self.line();
+            let mut waiting = line.take().unwrap_or_default().into_iter();
+            let first: VecDeque<_> = waiting.next().into_iter().collect();
+            let has_time = |passage: &Box<Passage>| {
+                failure.kind() == Kind::TimedOut && passage.left().is_some_and(|left| !left.is_zero())
+            };
+            let (others, mut ended): (VecDeque<_>, VecDeque<_>) = waiting.partition(has_time);
+            first.into_iter().for_each(|passage| ended.push_front(passage));
+            let go_on = !others.is_empty();
+            self.sought.store(go_on, Ordering::Release);
+            *line = go_on.then_some(others);
+            (ended, go_on)
+        };
+        for passage in ended {
+            self.note(false);
+            passage.ended(Outcome::Failed(failure.clone()));
+        }
+        if others {
+            self.seek();
+        }
+    }
+
     /// The connection is there, or cannot be made: on a thread of the node's.
     fn found(self: &Arc<Self>, found: Result<Arc<dyn Target>, Failure>) {
         if let Err(failure) = found {
-            let waiting = {
-                let mut line = self.line();
-                self.sought.store(false, Ordering::Release);
-                line.take().unwrap_or_default()
-            };
-            for passage in waiting {
-                self.note(false);
-                passage.ended(Outcome::Failed(failure.clone()));
-            }
-            return;
+            return self.missed_by(&failure);
         }
         loop {
             let next = {

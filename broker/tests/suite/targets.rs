@@ -1,7 +1,7 @@
 //! Targets that are there and misbehave: they never greet, answer octets of no protocol, or do not let the broker in. What callers and the
 //! log are told of them, and how long that takes.
 
-use super::{Running, Scratch, contract, place, start};
+use super::{LONG, Running, Scratch, contract, place, start, until};
 use everywire::model::failure::Completed;
 use everywire::{Failure, Kind, Node};
 use everywire_tests::shop::market::Shop;
@@ -118,6 +118,62 @@ fn the_log_warns_of_targets_that_do_not_let_the_broker_in() {
         let warns = |line: &&String| line.contains("\"warn\"") && line.contains(name);
         assert!(log.iter().any(|line| warns(&line)), "{log:?}");
     }
+}
+
+/// A call that comes while a target is sought for an earlier one has its own time, and not the rest of the earlier one's.
+#[test]
+fn a_call_that_joins_a_search_is_not_ended_with_it() {
+    let scratch = Scratch::new();
+    let socket = scratch.path("target.bus");
+    let came = silent(&socket);
+    // Its calls end when the others have half of their time left.
+    let other = scratch.path("other.bus");
+    silent(&other);
+    let broker = start(&format!(
+        "{}{}{}",
+        listener("front", "iiop", &scratch),
+        route("shop", "front", &format!("dbus+unix://{socket}#shop"), "timeout = \"4s\""),
+        route("half", "front", &format!("dbus+unix://{other}#shop"), "timeout = \"2s\""),
+    ));
+    let call = || {
+        let shop = Node::new().connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+        thread::spawn(move || shop.count(1).unwrap_err().kind())
+    };
+    let earlier = call();
+    until("the target is sought", || came.load(Ordering::SeqCst) == 1);
+    assert_eq!(refused(&broker, "half").kind(), Kind::TimedOut);
+    let later = call();
+    assert_eq!(earlier.join().unwrap(), Kind::TimedOut);
+    assert_eq!(later.join().unwrap(), Kind::TimedOut);
+    assert_eq!(came.load(Ordering::SeqCst), 2, "the later call had a search of its own");
+}
+
+/// Without a contract a target is first listened to for its caller. That is a part of the call's time, not a time before it.
+#[test]
+fn listening_to_a_target_takes_no_time_beside_the_calls() {
+    let scratch = Scratch::new();
+    let socket = scratch.path("target.bus");
+    silent(&socket);
+    let target = format!("dbus+unix://{socket}#shop");
+    let broker = start(&format!(
+        "{}{}[[route]]\nname = \"passing\"\nfrom = \"bus\"\nmatch = {{ key = \"shop\" }}\nto = \"{target}\"\ntimeout = \"4s\"\n{}",
+        listener("bus", "dbus", &scratch),
+        listener("front", "iiop", &scratch),
+        // Ends between once the time of the other and twice that.
+        route("control", "front", &target, "timeout = \"6s\"")
+    ));
+    let (told, tells) = std::sync::mpsc::channel();
+    let call = |name: &'static str, key: &str| {
+        let (told, reference) = (told.clone(), broker.reference(key));
+        thread::spawn(move || {
+            let shop = Node::new().connect::<dyn Shop>(&reference).unwrap();
+            let _ = told.send((name, shop.count(1).unwrap_err().kind()));
+        })
+    };
+    let threads = [call("passing", "passing"), call("control", "control")];
+    assert_eq!(tells.recv_timeout(LONG).unwrap(), ("passing", Kind::TimedOut));
+    assert_eq!(tells.recv_timeout(LONG).unwrap(), ("control", Kind::TimedOut));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 /// Calls that no route is for are counted, with a contract and without one.
