@@ -140,7 +140,15 @@ pub fn of(failure: &Failure) -> u32 {
 /// unless the status says so.
 #[cold]
 pub fn fault_failure(status: u32, did_not_execute: bool) -> Failure {
-    let before = matches!(
+    let completed = if denies(status) || did_not_execute { Completed::No } else { Completed::Maybe };
+    Failure::new(kind(status), Initiator::Peer, describe(status))
+        .with_code(format!("{status:#010x}"))
+        .with_completed(completed)
+}
+
+/// Whether a fault with this status says by itself that the method did not run.
+fn denies(status: u32) -> bool {
+    matches!(
         status,
         NCA_ACCESS_DENIED
             | NCA_SEC_PKG_ERROR
@@ -155,11 +163,31 @@ pub fn fault_failure(status: u32, did_not_execute: bool) -> Failure {
             | RPC_E_INVALID_HEADER
             | RPC_E_INVALID_IPID
             | RPC_E_INVALID_OBJECT
-    );
-    let completed = if before || did_not_execute { Completed::No } else { Completed::Maybe };
-    Failure::new(kind(status), Initiator::Peer, describe(status))
-        .with_code(format!("{status:#010x}"))
-        .with_completed(completed)
+    )
+}
+
+/// The status of a fault for a call of which nobody knows whether it ran: this one, unless that says that it did not.
+#[cold]
+pub(crate) fn not_denying(status: u32) -> u32 {
+    if denies(status) { RPC_E_SERVERFAULT } else { status }
+}
+
+/// The status of the fault that reports a failure between the caller and the servant, and says no more of the call than is known. `None`:
+/// the failure is the servant's own, or of a kind that a servant's may have as well; it goes as the HRESULT of the method.
+#[cold]
+pub(crate) fn of_no_method(kind: Kind, completed: Completed) -> Option<u32> {
+    match (kind, completed) {
+        (_, Completed::Yes) => None,
+        (Kind::Busy, Completed::No) => Some(NCA_SERVER_TOO_BUSY),
+        (Kind::Refused, Completed::No) => Some(NCA_ACCESS_DENIED),
+        (Kind::TimedOut, Completed::No) => Some(RPC_E_TIMEOUT),
+        (Kind::Busy, Completed::Maybe) => Some(RPC_S_SERVER_TOO_BUSY),
+        (Kind::Refused, Completed::Maybe) => Some(E_ACCESSDENIED),
+        (Kind::Violation, Completed::No) => Some(RPC_E_INVALID_HEADER),
+        (Kind::Violation, Completed::Maybe) => Some(RPC_E_SERVERFAULT),
+        (Kind::Unreachable | Kind::WrongWire, _) => Some(RPC_S_SERVER_UNAVAILABLE),
+        _ => None,
+    }
 }
 
 /// The status of a fault PDU that reports this failure: its code, if that is one, else by its kind.

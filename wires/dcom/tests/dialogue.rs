@@ -222,6 +222,37 @@ fn what_no_servant_saw_is_told_by_faults() {
     }
 }
 
+/// What a broker tells of a call that its target did not get, or that was lost on the way: an HRESULT would say that the method ran.
+#[test]
+fn what_was_lost_on_the_way_is_told_by_faults_that_say_no_more_than_is_known() {
+    let (mut pair, way, interface) = counter(Terms::OPEN);
+    let told = [
+        (Kind::Refused, Completed::No, Kind::Refused, "0x00000005"),
+        (Kind::Refused, Completed::Maybe, Kind::Refused, "0x80070005"),
+        (Kind::Unreachable, Completed::No, Kind::Unreachable, "0x800706ba"),
+        (Kind::Unreachable, Completed::Maybe, Kind::Unreachable, "0x800706ba"),
+        (Kind::TimedOut, Completed::No, Kind::TimedOut, "0x8001011f"),
+        (Kind::TimedOut, Completed::Maybe, Kind::TimedOut, "0x8001011f"),
+        (Kind::Busy, Completed::No, Kind::Busy, "0x1c010014"),
+        (Kind::Busy, Completed::Maybe, Kind::Busy, "0x800706bb"),
+        (Kind::Violation, Completed::No, Kind::Violation, "0x80010111"),
+        // There is no status of such a kind that does not say by itself that nothing ran.
+        (Kind::Violation, Completed::Maybe, Kind::Internal, "0x80010105"),
+    ];
+    for (kind, completed, arrives, code) in told {
+        let id = pair.call(&way, &interface, 0, &put_int(1));
+        let incoming = pair.incoming();
+        let lost = Failure::new(kind, Initiator::Peer, "lost").with_completed(completed);
+        pair.server.answer(incoming.id, Answer::Failed(&lost)).unwrap();
+        let failure = failure(pair.outcome(id));
+        assert_eq!(
+            (failure.kind(), failure.code(), failure.completed()),
+            (arrives, Some(code), completed),
+            "{kind} {completed:?}"
+        );
+    }
+}
+
 /// The counter's fault, forged by somebody on the way: it would have the call made again.
 fn forged(call: u32) -> Vec<u8> {
     let mut out = Vec::new();

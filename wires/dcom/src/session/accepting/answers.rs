@@ -86,15 +86,11 @@ impl Accepting {
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
             Kind::NoObject | Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
             Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
-            // The node refused the call before any servant saw it: an HRESULT would say that the method ran.
-            Kind::Busy
-                if failure.initiator() == Initiator::Peer
-                    && failure.completed() == Completed::No
-                    && failure.code().is_none() =>
-            {
-                Some(hresult::NCA_SERVER_TOO_BUSY)
-            }
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
+            // The node or a broker has refused the call, or lost it on its way: an HRESULT would say that the method ran.
+            kind if failure.initiator() == Initiator::Peer && failure.status().is_none() => {
+                hresult::of_no_method(kind, failure.completed())
+            }
             _ => None,
         };
         // `DID_NOT_EXECUTE` lets the client repeat the call, so it is said only where that is known.
@@ -108,6 +104,7 @@ impl Accepting {
                     if failure.message().is_empty() { Vec::new() } else { vec![error_extent(&info)] };
                 match self.put_failed(serving, code, extensions) {
                     Ok(()) => return,
+                    Err(_) if failure.completed() == Completed::Maybe => hresult::not_denying(code),
                     Err(_) => code,
                 }
             }
