@@ -76,20 +76,21 @@ pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mis
         section.end();
     }
     root.end();
-    whole(&reader, &config);
+    whole(&reader, table.get_ref(), &config);
     reader.mistakes.into_inner().or(config)
 }
 
 /// What only the file as a whole shows.
-fn whole(reader: &Reader<'_>, config: &Config) {
-    if config.listens.is_empty() {
+fn whole(reader: &Reader<'_>, table: &DeTable<'_>, config: &Config) {
+    // Where there is one that lacks what it needs, that was told.
+    if config.listens.is_empty() && !table.contains_key("listen") {
         reader.wrong(
             reader.spot(0),
             "there is no listener",
             Some("add [listen.NAME] with an address".into()),
         );
     }
-    if config.routes.is_empty() {
+    if config.routes.is_empty() && !table.contains_key("route") {
         reader.wrong(reader.spot(0), "there is no route", Some("add [[route]]".into()));
     }
     let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -114,7 +115,8 @@ fn whole(reader: &Reader<'_>, config: &Config) {
             if *name == route.name.value {
                 reader.wrong(copy.spot, "a route cannot have its own copies", None);
             } else if !routes().any(|known| known == name) {
-                reader.wrong(copy.spot, format!("there is no route `{name}`"), meant(name, routes()));
+                let others = routes().filter(|other| *other != route.name.value);
+                reader.wrong(copy.spot, format!("there is no route `{name}`"), meant(name, others));
             } else if let Some(round) = round(config, &route.name.value, name) {
                 let message = format!("copies would never end: {round}");
                 reader.wrong(copy.spot, message, Some("leave out one of these copies".into()));

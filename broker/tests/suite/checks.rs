@@ -86,6 +86,21 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
     assert_eq!(found.0.len(), 2, "{found}");
 }
 
+/// Nothing is told that is not so: a listener without an address is one, and so is a route without a name.
+#[test]
+fn what_lacks_something_is_not_told_to_be_missing() {
+    let told = |text: &str| try_start(text).err().map(|mistakes| mistakes.to_string()).unwrap_or_default();
+    let found = told("[listen.front]\nadress = \"iiop://127.0.0.1:0\"\n[[route]]\nto = \"iiop://h:1/k\"\n");
+    assert!(!found.contains("there is no"), "{found}");
+    assert!(
+        found.contains("[listen.front] lacks `address`") && found.contains("[[route]] lacks `name`"),
+        "{found}"
+    );
+    // A route whose copies went to itself would be the next mistake.
+    let found = told(&file("to = \"iiop://h:1/k\"\ncopy = { route = \"shob\" }"));
+    assert!(found.contains("there is no route `shob`") && !found.contains("did you mean"), "{found}");
+}
+
 #[test]
 fn headers_that_the_wire_lacks_are_told_before_a_call_fails_of_them() {
     let to = |to: &str, edits: &str| {
