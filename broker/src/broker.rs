@@ -4,7 +4,7 @@
 //! of the last `Broker` lead there.
 //!
 //! A change of the configuration is made whole or not at all: contracts are read, addresses looked up and new
-//! listeners opened before the first route is swapped, and whatever fails until then leaves all as it was.
+//! listeners opened, with their objects, before the first route is swapped, and whatever fails until then leaves all as it was.
 //! Then come, in this order: the routes of each listener, what is counted, signals and probes, the
 //! administrator's listener, and the end of listeners that went. Nothing of this can fail, so nothing has to
 //! be undone. A call that is under way ends by the route that it began with. A listener that stays (same name
@@ -22,7 +22,7 @@
 
 use crate::admin::Admin;
 use crate::calls::Calls;
-use crate::config::{Config, CopyTo, Mistakes};
+use crate::config::{Config, CopyTo, Listen, Mistakes};
 use crate::copies::{Copier, Places};
 use crate::front::{Front, Place};
 use crate::health::Prober;
@@ -32,6 +32,7 @@ use crate::plan::{Plan, RoutePlan};
 use crate::route::{Route, World, shown};
 use crate::signals::{Watch, Watched};
 use everywire::{Builder, Bytes, Notice};
+use everywire_model::Wire;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +106,7 @@ impl Broker {
     /// Names and addresses of the listeners, with the ports that were bound.
     #[must_use]
     pub fn addresses(&self) -> Vec<(String, String)> {
-        self.inner.state().fronts.iter().map(|front| (front.name.clone(), front.bound.clone())).collect()
+        self.inner.state().fronts.iter().map(|front| (front.name.clone(), front.bound().to_owned())).collect()
     }
 
     /// The address of a listener.
@@ -188,21 +189,21 @@ impl Broker {
         let inner = &self.inner;
         let plan = Plan::of(config, &inner.upstream)?;
         let mut state = inner.state();
-        let fronts = inner.listen(&plan, &state.fronts)?;
+        let fronts = inner.fronts(&plan, &state.fronts);
         let routes = inner.routes(&plan, &fronts, &state.routes)?;
         let admin = inner.admin(&plan, state.admin.as_ref())?;
+        // New listeners have their objects before anybody can call.
+        let (open, new): (Vec<_>, Vec<_>) =
+            fronts.iter().enumerate().partition(|(_, front)| front.is_listening());
+        for (at, front) in new {
+            front.set(objects(&plan, &routes, at));
+        }
+        inner.listen(&plan, &fronts)?;
         // From here on nothing fails.
-        for (at, front) in fronts.iter().enumerate() {
-            let mut objects: HashMap<Place, Vec<Arc<Route>>> = HashMap::new();
-            for (plan, route) in plan.routes.iter().zip(&routes) {
-                if plan.listens.contains(&at) {
-                    // Routes without a contract stand at one gate, in the order of the file.
-                    let key = if plan.is_opaque() { Bytes::new() } else { plan.key.clone() };
-                    let place = (key, plan.interface.id.to_string());
-                    objects.entry(place).or_default().push(Arc::clone(route));
-                }
-            }
-            front.set(objects);
+        for (at, front) in open {
+            front.set(objects(&plan, &routes, at));
+        }
+        for front in &fronts {
             front.node.set_max_message(plan.config.max_message);
         }
         inner.upstream.set_max_message(plan.config.max_message);
@@ -311,25 +312,30 @@ impl Inner {
         state.routes.iter().find(without).map(|route| format!("no target of route `{}` works", route.name))
     }
 
-    /// The listeners of a configuration: those that are open already, and new ones.
-    fn listen(&self, plan: &Plan, open: &[Arc<Front>]) -> Result<Vec<Arc<Front>>, Mistakes> {
-        let mut mistakes = Mistakes::default();
-        let mut fronts = Vec::new();
-        for (listen, wire) in plan.config.listens.iter().zip(&plan.wires) {
+    /// The listeners of a configuration: those that are open already, and new ones, which do not listen yet.
+    fn fronts(&self, plan: &Plan, open: &[Arc<Front>]) -> Vec<Arc<Front>> {
+        let front = |(listen, wire): (&Listen, &&'static dyn Wire)| {
             let known =
                 open.iter().find(|front| front.name == listen.name && front.address == listen.address);
-            if let Some(known) = known {
-                fronts.push(Arc::clone(known));
-                continue;
-            }
-            let calls = Arc::<Calls>::default();
-            let builder = self.builder(&plan.config, &listen.name, &calls);
-            match Front::open(listen, *wire, builder, calls, self.metrics.unmatched()) {
-                Ok(front) => {
+            known.map(Arc::clone).unwrap_or_else(|| {
+                let calls = Arc::<Calls>::default();
+                let builder = self.builder(&plan.config, &listen.name, &calls);
+                Front::new(listen, *wire, builder, calls, self.metrics.unmatched())
+            })
+        };
+        plan.config.listens.iter().zip(&plan.wires).map(front).collect()
+    }
+
+    /// Has new listeners listen.
+    fn listen(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<(), Mistakes> {
+        let mut mistakes = Mistakes::default();
+        let new = plan.config.listens.iter().zip(fronts).filter(|(_, front)| !front.is_listening());
+        for (listen, front) in new {
+            match front.listen() {
+                Ok(()) => {
                     let fields =
-                        [("listener", listen.name.clone().into()), ("address", shown(&front.bound).into())];
+                        [("listener", listen.name.clone().into()), ("address", shown(front.bound()).into())];
                     self.log.info("listening", &fields);
-                    fronts.push(front);
                 }
                 Err(failure) => {
                     let message = format!("cannot listen at `{}`: {failure}", shown(&listen.address));
@@ -337,7 +343,7 @@ impl Inner {
                 }
             }
         }
-        mistakes.or(fronts)
+        mistakes.or(())
     }
 
     /// How the node of a listener is made: its notices withdraw calls (`calls`), all others go to the log.
@@ -403,6 +409,18 @@ impl Inner {
         };
         found.map_err(|why| Mistakes::of(&plan.config.file, config.address.spot, why))
     }
+}
+
+/// The objects of a listener, by its number, with their routes.
+fn objects(plan: &Plan, routes: &[Arc<Route>], at: usize) -> HashMap<Place, Vec<Arc<Route>>> {
+    let mut objects: HashMap<Place, Vec<Arc<Route>>> = HashMap::new();
+    for (plan, route) in plan.routes.iter().zip(routes).filter(|(plan, _)| plan.listens.contains(&at)) {
+        // Routes without a contract stand at one gate, in the order of the file.
+        let key = if plan.is_opaque() { Bytes::new() } else { plan.key.clone() };
+        let place = (key, plan.interface.id.to_string());
+        objects.entry(place).or_default().push(Arc::clone(route));
+    }
+    objects
 }
 
 /// Lets the calls at listeners end, and closes them: first those by which callers come alone. The others are also the nodes from which

@@ -4,7 +4,7 @@
 //! of all objects that have no contract; it has the routes of the object in the order of the file, and gives
 //! each call to the first route that is for it.
 //!
-//! States of a gate: its routes are replaced as a whole when the configuration changes (`Front::set`), and it
+//! States of a listener: it has its objects; it listens (`Front::listen`). States of a gate: its routes are replaced as a whole when the configuration changes (`Front::set`), and it
 //! is withdrawn when no route is left for its object. A call that has begun keeps its route. Where operations
 //! are numbered otherwise than before (another contract), a new gate takes the object's place.
 //!
@@ -21,7 +21,7 @@ use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Refer
 use everywire_model::{Answer, Hold, Incoming, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// The routes of an object, in the order of the file; shared, so that taking them costs one count.
@@ -39,7 +39,7 @@ pub(crate) struct Front {
     /// As the file has it.
     pub(crate) address: String,
     /// Where it listens.
-    pub(crate) bound: String,
+    bound: OnceLock<String>,
     /// Calls that no route was for.
     unmatched: Counter,
     /// Calls under way that came by it.
@@ -49,29 +49,47 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Listens.
-    ///
-    /// # Errors
-    /// It cannot.
-    pub(crate) fn open(
+    /// A listener that does not listen yet.
+    pub(crate) fn new(
         listen: &Listen,
         wire: &'static dyn Wire,
         builder: Builder,
         calls: Arc<Calls>,
         unmatched: Counter,
-    ) -> Result<Arc<Self>, Failure> {
-        let node = Node::from(builder.build());
-        let bound = node.listen(&listen.address)?;
-        Ok(Arc::new(Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             name: listen.name.clone(),
             wire,
-            node,
+            node: Node::from(builder.build()),
             address: listen.address.clone(),
-            bound,
+            bound: OnceLock::new(),
             unmatched,
             calls,
             gates: Mutex::default(),
-        }))
+        })
+    }
+
+    /// Listens, unless it does already: once it has its objects, since whoever calls earlier would hear that they do not exist.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub(crate) fn listen(&self) -> Result<(), Failure> {
+        if self.is_listening() {
+            return Ok(());
+        }
+        let bound = self.node.listen(&self.address)?;
+        self.bound.get_or_init(|| bound);
+        Ok(())
+    }
+
+    /// Whether it listens.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.bound.get().is_some()
+    }
+
+    /// Where it listens; until then, where it will.
+    pub(crate) fn bound(&self) -> &str {
+        self.bound.get().unwrap_or(&self.address)
     }
 
     /// Serves one object by one route, under a random key: what a reference that passes leads to. It stays

@@ -115,7 +115,7 @@ impl References {
                 "this route passes no references that way: no listener of the broker faces the target",
             )
         })?;
-        let id = (to.bound.clone(), way.to_callers, original.clone());
+        let id = (to.bound().to_owned(), way.to_callers, original.clone());
         if let Some(given) = self.held().given.get(&id) {
             return Ok(given.clone());
         }

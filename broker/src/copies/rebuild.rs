@@ -187,7 +187,7 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn of(near: &Front, request: &Request, answers: bool) -> Self {
         let (interface, _, _) = request.passing();
-        let (address, key) = (near.bound.clone(), Bytes::copy_from_slice(request.key()));
+        let (address, key) = (near.bound().to_owned(), Bytes::copy_from_slice(request.key()));
         Self { wire: near.wire, address, key, interface, expects: request.expects(), answers }
     }
 }

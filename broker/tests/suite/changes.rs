@@ -1,6 +1,6 @@
 //! Configurations that change while calls are under way, and the end.
 
-use super::{Running, Store, config, contract, shop_at, start, until};
+use super::{Running, Scratch, Store, config, contract, shop_at, start, until};
 use everywire::{Kind, Node};
 use everywire_tests::shop::market::Shop;
 use std::sync::Arc;
@@ -224,4 +224,28 @@ fn a_broker_that_ends_answers_what_is_under_way() {
     store.shut(false);
     assert_eq!(call.join().unwrap().unwrap(), 1);
     stopping.join().unwrap();
+}
+
+/// Whoever calls while a broker begins hears nothing of objects that do not exist: they are there before anybody can call. Here another listener
+/// takes its time, since its bus never greets.
+#[test]
+fn who_calls_while_a_broker_begins_finds_the_objects() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let scratch = Scratch::new();
+    let path = scratch.path("bus");
+    let bus = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let listener = std::net::TcpListener::bind((super::own_loopback(), 0)).unwrap();
+    let address = format!("iiop://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let text = format!(
+        "[listen.front]\naddress = \"{address}\"\n[listen.slow]\naddress = \"dbus:unix:path={path}#org.example.Slow\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\nto = \"{target}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
+        contract()
+    );
+    let begins = thread::spawn(move || super::try_start(&text).is_ok());
+    let (held, _) = bus.accept().unwrap();
+    let shop = Node::new().connect::<dyn Shop>(&format!("{address}/shop")).unwrap();
+    assert_eq!(shop.count(1).unwrap(), 1);
+    // It cannot listen everywhere.
+    drop((held, bus));
+    assert!(!begins.join().unwrap());
 }
