@@ -348,6 +348,11 @@ fn is_module(file: &Path) -> bool {
 
 /// The crates that a program of one wire is built from, ours among them.
 fn crates_of(wire: &str) -> Vec<String> {
+    crates_in(&["--package", "everywire", "--no-default-features", "--features", wire])
+}
+
+/// The crates that something is built from, itself among them.
+fn crates_in(what: &[&str]) -> Vec<String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
     command.current_dir(root()).args([
@@ -359,7 +364,7 @@ fn crates_of(wire: &str) -> Vec<String> {
         "--edges",
         "normal,build",
     ]);
-    command.args(["--package", "everywire", "--no-default-features", "--features", wire]);
+    command.args(what);
     let mut crates: Vec<String> =
         output(&mut command).lines().filter_map(|line| Some(line.split(' ').next()?.to_owned())).collect();
     crates.sort_unstable();
@@ -386,4 +391,17 @@ fn a_program_of_one_wire_is_built_from_what_it_needs() {
         ["rustls", "hyper"].iter().all(|layer| crates.iter().any(|name| name == layer)),
         "they would be seen"
     );
+}
+
+/// What the broker does without a contract, it cannot do by one that was built in: nothing that its library is built from generates code, or has the
+/// contracts of the tests, of the races or of OPC.
+#[test]
+fn the_brokers_build_contains_no_contract() {
+    let crates = crates_in(&["--package", "everywire-broker"]);
+    assert!(["everywire-broker", "everywire-wcf"].iter().all(|held| crates.iter().any(|name| name == held)));
+    for generated in ["everywire-codegen", "everywire-tests", "everywire-derby", "everywire-opc"] {
+        assert!(!crates.iter().any(|name| name == generated), "{generated}: {crates:?}");
+    }
+    let crates = crates_in(&["--package", "everywire-opc"]);
+    assert!(crates.iter().any(|name| name == "everywire-codegen"), "it would be seen");
 }
