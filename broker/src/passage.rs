@@ -537,7 +537,7 @@ fn told(failure: &Failure) -> Failure {
         Kind::Unreachable | Kind::WrongWire => {
             (Initiator::Peer, "the target cannot be reached, or its connection broke")
         }
-        Kind::Refused if own => (Initiator::Peer, "the target does not let the broker in"),
+        Kind::Refused if own => (Initiator::Peer, "the broker and the target do not let each other in"),
         Kind::TimedOut if own => (Initiator::Peer, "the target did not answer in time"),
         Kind::BadArgument | Kind::Malformed => return failure.clone(),
         _ if failure.place().is_empty() || failure.completed() == Completed::Yes => return failure.clone(),

@@ -243,10 +243,9 @@ impl Upstream {
             let mut line = self.line();
             let mut waiting = line.take().unwrap_or_default().into_iter();
             let first: VecDeque<_> = waiting.next().into_iter().collect();
-            let has_time = |passage: &Box<Passage>| {
-                failure.kind() == Kind::TimedOut && passage.left().is_some_and(|left| !left.is_zero())
-            };
-            let (others, mut ended): (VecDeque<_>, VecDeque<_>) = waiting.partition(has_time);
+            let over = failure.kind() == Kind::TimedOut;
+            let (others, mut ended): (VecDeque<_>, VecDeque<_>) =
+                waiting.partition(|passage| over && passage.left().is_some_and(|left| !left.is_zero()));
             first.into_iter().for_each(|passage| ended.push_front(passage));
             let go_on = !others.is_empty();
             self.sought.store(go_on, Ordering::Release);
