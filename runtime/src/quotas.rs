@@ -127,8 +127,8 @@ pub struct Quotas {
     /// has not sent a whole message yet makes room, or one that is quiet, of the source (address or user) that has most of them;
     /// if there is none, the newcomer is told so in the wire's words, and closed.
     pub connections: usize,
-    /// Bytes that all accepted connections may hold together: half-received messages, requests under way, answers that are not
-    /// read. When it is reached, the connection that holds most of the source that holds most is closed. `None`: a quarter of the
+    /// Bytes that all peers may hold together: half-received messages, requests under way, answers that are not read, and calls of
+    /// servers that wait for servants here. When it is reached, the connection that holds most of the source that holds most is closed. `None`: a quarter of the
     /// memory that this process can have (machine, control group, address space); never less than the largest message needs.
     pub memory: Option<usize>,
     /// How long a new connection may take to send its first whole message.

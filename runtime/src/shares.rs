@@ -2,7 +2,8 @@
 //!
 //! A *source* is whoever may be one person: an account, once somebody has proved to be it; else a user of this machine, or an address
 //! of the network (of IPv6 a /64, which is what one customer gets). Of each source two things are counted: accepted connections, and the bytes that they hold: half-received
-//! messages, requests under way, answers that the peer has not read.
+//! messages, requests under way, answers that the peer has not read. A connection that this process made takes no place, and counts
+//! with the calls of its peer that wait for servants here, as long as they are many.
 //!
 //! Who makes room: where memory is short, the connection that holds most of the source that holds most; so callers behind one
 //! address translation lose the one among them that is to blame. Where connections are short, of the source with the most of
@@ -94,16 +95,20 @@ pub(crate) struct Shares {
 #[derive(Default)]
 struct Table {
     members: HashMap<u64, Member>,
+    /// Those that have a place.
+    placed: usize,
     sources: HashMap<Source, Share>,
     by_bytes: BTreeSet<(usize, Source)>,
     by_connections: BTreeSet<(usize, Source)>,
 }
 
-/// An accepted connection.
+/// A connection.
 struct Member {
     source: Source,
     connection: Weak<dyn Tenant>,
     bytes: usize,
+    /// Whether it has one of the places: it was accepted.
+    placed: bool,
     /// Its place among those of its source: of those that have sent a whole message, once it has.
     turn: u64,
     established: bool,
@@ -146,7 +151,7 @@ impl Shares {
 
     /// Accepted connections that are open.
     pub(crate) fn open(&self) -> usize {
-        lock(&self.table).members.len()
+        lock(&self.table).placed
     }
 
     /// Accepted connections that may be open.
@@ -162,9 +167,18 @@ impl Shares {
     /// A connection was accepted.
     pub(crate) fn enter(&self, number: u64, source: Source, connection: Weak<dyn Tenant>) {
         let mut table = lock(&self.table);
-        let member = Member { source, connection, bytes: 0, turn: number, established: false };
+        table.placed += 1;
+        let member = Member { source, connection, bytes: 0, placed: true, turn: number, established: false };
         table.change(source, |share| share.join(number, &member));
         table.members.insert(number, member);
+    }
+
+    /// A connection that was made to this source is to be weighed, and takes no place; it gets a number for that.
+    pub(crate) fn attend(&self, source: Source, connection: Weak<dyn Tenant>) -> u64 {
+        let number = self.number();
+        let member = Member { source, connection, bytes: 0, placed: false, turn: number, established: false };
+        lock(&self.table).members.insert(number, member);
+        number
     }
 
     /// The peer of a connection proved who it is: what it holds is that source's from now on.
@@ -228,6 +242,7 @@ impl Shares {
     pub(crate) fn leave(&self, number: u64) {
         let mut table = lock(&self.table);
         let Some(member) = table.members.remove(&number) else { return };
+        table.placed -= usize::from(member.placed);
         self.used.fetch_sub(member.bytes, Ordering::Relaxed);
         table.change(member.source, |share| share.leave(number, &member));
     }
@@ -305,9 +320,10 @@ impl Table {
             self.by_connections.remove(&(before.1, source));
             if after.1 > 0 {
                 self.by_connections.insert((after.1, source));
-            } else {
-                self.sources.remove(&source);
             }
+        }
+        if after == (0, 0) {
+            self.sources.remove(&source);
         }
     }
 }
@@ -316,6 +332,9 @@ impl Share {
     /// A connection counts here no longer.
     fn leave(&mut self, number: u64, member: &Member) {
         self.shift(number, member.bytes, 0);
+        if !member.placed {
+            return;
+        }
         self.connections -= 1;
         self.fresh.remove(&number);
         self.established.remove(&member.turn);
@@ -324,6 +343,9 @@ impl Share {
     /// A connection comes, with what it holds.
     fn join(&mut self, number: u64, member: &Member) {
         self.shift(number, 0, member.bytes);
+        if !member.placed {
+            return;
+        }
         self.connections += 1;
         if member.established {
             self.established.insert(member.turn, number);
@@ -455,6 +477,28 @@ mod tests {
             "the crowd does not end what came with it"
         );
         assert!(is(shares.oldest_fresh(Source::Unknown, before), &alone), "perhaps nobody needs a place");
+    }
+
+    #[test]
+    fn a_connection_that_was_made_counts_with_its_bytes_and_takes_no_place() {
+        let shares = Shares::new(1000, 1);
+        let accepted = shares.number();
+        shares.enter(accepted, source(1), nobody());
+        shares.weigh(accepted, 300);
+        let made = shares.attend(source(2), nobody());
+        assert_eq!(shares.open(), 1);
+        assert!(shares.weigh(made, 800), "1100 bytes are more than 1000");
+        assert_eq!(shares.heaviest_number(), Some(made));
+        assert!(
+            shares.oldest_fresh(source(3), u64::MAX).is_none(),
+            "the accepted one is nobody, the other no newcomer"
+        );
+        assert!(!shares.weigh(made, 0));
+        assert!(!shares.weigh(made, 200));
+        for number in [made, accepted] {
+            shares.leave(number);
+        }
+        assert!(shares.is_empty() && shares.open() == 0);
     }
 
     #[test]

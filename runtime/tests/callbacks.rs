@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{
-    Does, Frame, Honest, LONG, Probe, Raw, Router, block_on, call, interface, name, node, until,
+    Does, Frame, Honest, LONG, PLAINBACK, Probe, Raw, Router, block_on, call, interface, name, node, until,
 };
 use everywire_model::{Kind, Outcome, Ref, Sink};
-use everywire_runtime::{Node, blocking};
+use everywire_runtime::{Builder, Node, Quotas, blocking};
 use std::collections::HashSet;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -182,4 +182,49 @@ fn many_calls_without_answers_before_a_reply_all_reach_their_servant() {
     peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
     assert!(matches!(block_on(reply), Some(Outcome::Done(_))));
     until("all were called", || count.load(Ordering::Relaxed) == 2 * MANY);
+}
+
+/// Each of six servers sends less than one connection may keep, and the node has room for what two of them send.
+#[test]
+fn calls_of_many_servers_that_no_servant_takes_stay_within_the_memory_of_their_node() {
+    let (gate, count, servant) = gated();
+    let quotas = Quotas { memory: Some(32 << 20), ..Quotas::default() };
+    let client = Builder::new(&[&PLAINBACK]).shards(2).quotas(quotas).build();
+    client.export::<dyn Probe>("probe", servant);
+    let closed = gate.write().unwrap();
+    let mut servers: Vec<_> = (0..6)
+        .map(|at| {
+            let name = name(&format!("callbacks-crowd-{at}"));
+            let server = Router::open(&name);
+            let far = client.connect::<dyn Probe>(&format!("plainback+unix://@{name}#probe")).unwrap();
+            let waiting = std::thread::spawn(move || far.add_one(1));
+            let mut peer = server.accept();
+            let id = peer.read().id;
+            (peer, id, waiting)
+        })
+        .collect();
+    let all = note(1 << 20).repeat(12);
+    let mut most = 0;
+    for (peer, ..) in &mut servers {
+        // Whoever holds most is cut off.
+        let _ = peer.0.write_all(&all);
+        most = most.max(client.memory_held());
+    }
+    until("four make room", || servers.iter().filter(|(.., waiting)| waiting.is_finished()).count() >= 4);
+    until("the rest fits", || client.memory_held() <= 32 << 20);
+    assert!(most <= 34 << 20, "{most} octets were held");
+    let mut kept = 0;
+    for (mut peer, id, waiting) in servers {
+        if waiting.is_finished() {
+            assert_eq!(waiting.join().unwrap().unwrap_err().kind(), Kind::LimitExceeded);
+        } else {
+            kept += 1;
+            peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
+            assert_eq!(waiting.join().unwrap().unwrap(), 2, "calls beside it are no harm");
+        }
+    }
+    drop(closed);
+    assert!((1..=2).contains(&kept), "{kept} are left");
+    until("what they held is free", || client.memory_held() == 0);
+    until("the calls of those that are left were made", || count.load(Ordering::Relaxed) >= 12 * kept);
 }

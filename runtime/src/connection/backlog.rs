@@ -1,24 +1,51 @@
 //! What calls of a peer, on their way to servants, keep in memory on one connection.
 //!
-//! Only the counts: `handing_over` makes the calls, and readers of the connection ask how far behind servants are.
+//! Only the counts: `handing_over` makes the calls, and readers of the connection ask how far behind servants are. What waits counts
+//! as memory that the node holds for the source of the peer (`shares`), in steps of [`STEP`], so that small calls cost no look there.
 
+use crate::shares::{Shares, Source, Tenant};
 use crate::sync::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Octets that may wait before the connection is read no further.
 pub(super) const BEHIND: usize = 16 << 20;
 /// Octets that may wait at all. More than [`BEHIND`] come only where a call on the same connection must go on reading.
 pub(super) const FLOOD: usize = 128 << 20;
+/// The step in which the node is told of what waits.
+const STEP: usize = 64 << 10;
 /// How long a thread that must read on leaves servants to catch up before each read.
 const HOLD: Duration = Duration::from_millis(2);
+
+/// What the node was told.
+#[derive(Default)]
+struct Weighed {
+    /// Nothing as long as nothing was to be told.
+    seat: Option<Seat>,
+    octets: usize,
+    /// The calls were given up: nothing waits any more, whatever is counted here.
+    over: bool,
+}
+
+/// A connection among those that are weighed, for as long as this lives.
+struct Seat {
+    shares: Arc<Shares>,
+    number: u64,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.shares.leave(self.number);
+    }
+}
 
 /// The calls that wait, and their octets.
 #[derive(Default)]
 pub(super) struct Backlog {
     calls: AtomicUsize,
     octets: AtomicUsize,
+    weighed: Mutex<Weighed>,
     /// Threads that read on slowly sleep here.
     slow: Mutex<()>,
     caught_up: Condvar,
@@ -41,14 +68,49 @@ impl Backlog {
         self.octets.load(Ordering::Relaxed) > FLOOD
     }
 
-    /// A call of so many octets waits from now on.
-    pub(super) fn add(&self, octets: usize) {
+    /// A call of so many octets waits from now on. Returns whether the node is to be told ([`Backlog::weigh`]).
+    pub(super) fn add(&self, octets: usize) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.octets.fetch_add(octets, Ordering::Relaxed);
+        let before = self.octets.fetch_add(octets, Ordering::Relaxed);
+        before / STEP != (before + octets) / STEP
     }
 
-    /// One of so many octets does not wait any more. Returns whether reading was held up, and may go on with this.
-    pub(super) fn remove(&self, octets: usize) -> bool {
+    /// Tells the node what waits. Returns whether all together hold more than they may.
+    #[cold]
+    pub(super) fn weigh(
+        &self,
+        shares: &Arc<Shares>,
+        source: impl FnOnce() -> Source,
+        connection: Weak<dyn Tenant>,
+    ) -> bool {
+        let mut weighed = lock(&self.weighed);
+        // Under the lock: whoever comes last tells what is true last.
+        let octets = self.octets.load(Ordering::Relaxed) / STEP * STEP;
+        if weighed.over || octets == weighed.octets {
+            return false;
+        }
+        weighed.octets = octets;
+        if octets == 0 {
+            weighed.seat = None;
+            return false;
+        }
+        let seat = weighed.seat.get_or_insert_with(|| Seat {
+            number: shares.attend(source(), connection),
+            shares: Arc::clone(shares),
+        });
+        shares.weigh(seat.number, octets)
+    }
+
+    /// The calls that wait were given up. Returns what the node was told that they hold.
+    pub(super) fn give_up(&self) -> usize {
+        let mut weighed = lock(&self.weighed);
+        (weighed.seat, weighed.over) = (None, true);
+        std::mem::take(&mut weighed.octets)
+    }
+
+    /// One of so many octets does not wait any more. Returns whether reading was held up, and may go on with this, and whether the
+    /// node is to be told.
+    pub(super) fn remove(&self, octets: usize) -> (bool, bool) {
         let before = self.octets.fetch_sub(octets, Ordering::AcqRel);
         // Whoever sees it also sees what the servant did.
         self.calls.fetch_sub(1, Ordering::Release);
@@ -57,7 +119,7 @@ impl Backlog {
             drop(lock(&self.slow));
             self.caught_up.notify_all();
         }
-        caught_up
+        (caught_up, before / STEP != (before - octets) / STEP)
     }
 
     /// Sleeps until servants have caught up, but not for long.

@@ -88,6 +88,7 @@ impl Connection {
             remembered: None,
             in_turn: VecDeque::new(),
             hands_over: false,
+            called: VecDeque::new(),
             failed: None,
             draining: None,
             begun: now,

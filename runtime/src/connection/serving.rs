@@ -516,16 +516,21 @@ impl Connection {
         let _ = self.backward.set(servant);
     }
 
-    /// Serves a call that came in on a connection of the calling side: a callback.
-    pub(super) fn call_back(self: &Arc<Self>, incoming: Box<Incoming>) {
+    /// Serves the next call that came in on a connection of the calling side: a callback.
+    pub(super) fn call_back(self: &Arc<Self>) {
+        let mut core = self.enter();
+        // They may have been given up.
+        let Some(incoming) = core.called.pop_front() else { return };
         if let Some(servant) = self.backward.get() {
+            drop(core);
             return self.dispatch(incoming, servant, Request::UNKNOWN);
         }
         // Whoever answers for all keys knows calls of its own callers only.
-        let found = self.look_up(&mut self.enter(), &incoming).and_then(|found| match found.index {
+        let found = self.look_up(&mut core, &incoming).and_then(|found| match found.index {
             Request::UNKNOWN => Err(no_object(&incoming.key)),
             _ => Ok(found),
         });
+        drop(core);
         match found {
             Ok(found) => {
                 self.dispatch(incoming, &found.servant, found.index);

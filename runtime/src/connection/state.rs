@@ -195,6 +195,8 @@ pub(super) struct Core {
     pub(super) in_turn: VecDeque<(Box<Incoming>, Box<Remembered>)>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,
+    /// Calls of the peer of a connection that was made to call it, until a servant takes them.
+    pub(super) called: VecDeque<Box<Incoming>>,
     /// Why it is over. Set once, by `fail`.
     pub(super) failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.

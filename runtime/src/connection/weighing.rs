@@ -2,7 +2,8 @@
 //!
 //! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
 //! input buffer, what the session holds (half messages, assemblies), bytes to be sent, large bodies of calls
-//! under way, and calls that wait for their turn. Connections of the calling side (`number` 0) weigh nothing.
+//! under way, and calls that wait for their turn. Connections of the calling side (`number` 0) weigh nothing but the calls of their
+//! peer (`backlog`).
 //!
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
 //! when the lock is let go.
@@ -92,6 +93,9 @@ impl Tenant for Connection {
     /// ends.
     fn make_room(&self) {
         let mut core = self.enter();
+        if self.number == 0 {
+            return self.give_up_calls(&mut core);
+        }
         if core.failed.is_some() {
             return;
         }
