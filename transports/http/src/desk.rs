@@ -9,9 +9,9 @@ use super::pipe::{End, Stage};
 use super::server::Bounds;
 use super::violations::ProtocolError;
 use bytes::Bytes;
-use http::header::{CONNECTION, TRANSFER_ENCODING};
+use http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -61,7 +61,11 @@ impl Desk {
         let mut pipe = self.end.pipe();
         // The scanner has seen the whole head by now.
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
-        let refusal = if plain { door(&parts) } else { Some(empty(StatusCode::BAD_REQUEST)) };
+        let breach = match plain {
+            false => Some(ProtocolError::Ambiguous),
+            true => (!names_one_host(&parts)).then_some(ProtocolError::Host),
+        };
+        let refusal = if breach.is_none() { door(&parts) } else { Some(empty(StatusCode::BAD_REQUEST)) };
         let mut gathering = Gathering::new(body, self.bounds.body);
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(TRANSFER_ENCODING) => Stage::Unsized,
@@ -73,7 +77,7 @@ impl Desk {
         drop(pipe);
         let mut papers = self.papers();
         papers.busy = true;
-        papers.breach = (!plain).then_some(ProtocolError::Ambiguous);
+        papers.breach = breach;
         drop(papers);
         let desk = self.clone();
         async move {
@@ -132,6 +136,15 @@ impl Desk {
         papers.busy = false;
         Poll::Ready(response)
     }
+}
+
+/// Whether a request says once for which host it is meant, as HTTP/1.1 demands (RFC 9112 §3.2): of two, a proxy in front may have taken
+/// the other one. An empty name is one.
+fn names_one_host(parts: &Parts) -> bool {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    let Some(host) = hosts.next() else { return parts.version < Version::HTTP_11 };
+    let is_name = |octet: &u8| octet.is_ascii_graphic() && !b",/?#@\\\"<>".contains(octet);
+    hosts.next().is_none() && host.as_bytes().iter().all(is_name)
 }
 
 /// A status alone.

@@ -14,8 +14,8 @@
 //! * One request at a time, and responses in the order of requests.
 //! * The library reads no byte behind the message that it is in, so that between requests it holds none,
 //!   and a repetition may be taken from the input without asking it.
-//! * A head that says in two ways where its message ends is refused before its body is looked at, and the
-//!   connection with it.
+//! * A head that says in two ways where its message ends, or does not name one host, is refused before its body is
+//!   looked at, and the connection with it.
 //! * A body is refused when its length, announced or reached, exceeds the bound; so is one that the door
 //!   does not let in.
 //! * A head must be there after `HEAD_TIME`, a body must come and answers be read at `BODY_RATE`, an idle connection ends: no

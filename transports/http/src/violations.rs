@@ -14,6 +14,8 @@ violations! {
         Request { message: String } => "this is no HTTP/1.1 request: {message}";
         /// A request says in two ways where it ends (RFC 9112 §6.1), or comes right behind a chunked one.
         Ambiguous => "the request says in two ways where it ends";
+        /// A request names no host, two of them, or none that there can be (RFC 9112 §3.2).
+        Host => "the request does not name one host, as HTTP/1.1 demands";
         /// What came is no HTTP/1.1 response.
         Response { message: String } => "this is no HTTP/1.1 response: {message}";
         /// The head of a request is longer than [`MAX_HEAD`], or has too many lines.

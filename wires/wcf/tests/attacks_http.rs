@@ -38,6 +38,36 @@ fn s3_two_lengths_are_refused() {
     }
 }
 
+/// RFC 9112, 3.2: what stands in front may have chosen by another name.
+#[test]
+fn s3_a_request_names_one_host() {
+    let ask = |version: &str, headers: &str| {
+        attack(format!("POST /none HTTP/{version}\r\n{headers}Content-Length: 0\r\n\r\n").as_bytes())
+    };
+    for hosts in [
+        "",
+        "Host: a\r\nHost: b\r\n",
+        "Host: a\r\nHOST: a\r\n",
+        "Host: a, b\r\n",
+        "Host: a b\r\n",
+        "Host: b@a\r\n",
+        "Host: a/b\r\n",
+        "Host: a\r\nHost:\r\n",
+    ] {
+        let (told, result) = ask("1.1", hosts);
+        assert!(told.starts_with("HTTP/1.1 400") && told.contains("connection: close"), "{hosts:?}: {told}");
+        assert_eq!(name(result), "Host", "{hosts:?}");
+    }
+    // Only what came before HTTP/1.1 may be without.
+    assert_eq!(name(ask("1.0", "Host: a\r\nHost: b\r\n").1), "Host");
+    for (version, host) in
+        [("1.0", ""), ("1.1", "Host:\r\n"), ("1.1", "Host: [::1]:80\r\n"), ("1.1", "host: a_b.c:8000\r\n")]
+    {
+        let (told, result) = ask(version, host);
+        assert!(told.contains(" 404 ") && result.is_ok(), "{version} {host:?}: {told}");
+    }
+}
+
 #[test]
 fn s3_folded_lines_and_odd_names_are_refused() {
     for headers in [
