@@ -503,9 +503,8 @@ fn n7_unknown_encodings_and_records_are_refused() {
     }
     for octet in 0x0d..=0xff {
         let mut server = accepting("security=none");
-        let other = matches!(octet, b'G' | b'H' | b'O' | b'P' | 0x16);
-        let expected = if other { "Foreign" } else { "UnknownRecord" };
-        assert_eq!(give(&mut server, &[octet]).unwrap_err().name, expected);
+        // A letter alone may be the first one of another protocol.
+        assert_eq!(give(&mut server, &[octet, 0xff]).unwrap_err().name, "UnknownRecord");
         sent(&mut server);
         assert_eq!(give(&mut server, &[0x0c]).map_err(|violation| violation.name), Ok(()));
         assert!(sent(&mut server).is_empty(), "nothing is said after a refusal");

@@ -40,6 +40,36 @@ fn whoever_answers_in_another_protocol_is_named() {
     assert!(sent(&mut server).is_empty(), "what HTTP is told is for HTTP");
 }
 
+/// What a listener says of bytes that come in parts of this size.
+fn met(bytes: &[u8], step: usize) -> Option<&'static str> {
+    let mut server = accepting("security=none");
+    let mut input = bytes::BytesMut::new();
+    let met = bytes.chunks(step).find_map(|part| {
+        input.extend_from_slice(part);
+        server.receive(std::time::Instant::now(), &mut input, &mut Vec::new()).err()
+    });
+    let foreign = met.as_ref().is_some_and(|breach| breach.name == "Foreign");
+    assert!(foreign || sent(&mut server).is_empty(), "{bytes:?}: nothing in words of HTTP");
+    met.map(|breach| breach.name)
+}
+
+/// Random bytes begin like another protocol once in fifty times.
+#[test]
+fn only_whole_words_are_taken_for_another_protocol() {
+    for bytes in [&b"GET\0 /"[..], b"G\xffIOP", b"POSE", b"HT\0", b"OPQ", b"REX", b"\x16\x07"] {
+        assert_eq!(met(bytes, bytes.len()), Some("UnknownRecord"), "{bytes:?}");
+        assert_eq!(met(bytes, 1), Some("UnknownRecord"), "{bytes:?} octet by octet");
+    }
+    for bytes in [&b"POST /a HTTP/1.1\r\n"[..], b"PUT /a", b"GIOP\x01", b"\x16\x03"] {
+        assert_eq!(met(bytes, bytes.len()), Some("Foreign"), "{bytes:?}");
+        assert_eq!(met(bytes, 1), Some("Foreign"), "{bytes:?} octet by octet");
+    }
+    // They may become either.
+    for bytes in [&b"G"[..], b"OP", b"PR"] {
+        assert_eq!(met(bytes, 1), None, "{bytes:?}");
+    }
+}
+
 #[test]
 fn a_listener_of_http_is_told_from_one_of_framing() {
     let place = everywire_wcf::address::listen("basic://127.0.0.1:0").unwrap();

@@ -30,7 +30,7 @@ use super::super::channel::{Channel, closed};
 use super::super::faults::{SERVER_TOO_BUSY, uri};
 use super::super::preamble::{Mode, Preamble, Reading};
 use super::super::records::{Record, RecordKind, put_text};
-use super::{Side, foreign, unprotected};
+use super::{Side, may_be_records, unprotected};
 use crate::settings::Settings;
 use crate::soap::{Dialect, SoapChannel};
 use crate::throttle::Held;
@@ -289,8 +289,9 @@ impl Side for Accepting {
                 // The first byte of another preamble starts its time.
                 let time = self.channel.settings.quotas.channel_initialization_timeout;
                 self.opening_due = self.opening_due.or_else(|| now.checked_add(time));
-                if let Some(breach) = foreign(input).filter(|_| reading.is_new()) {
-                    return Err(breach);
+                if reading.is_new() && !may_be_records(input)? {
+                    self.channel.missing = 1;
+                    return Ok(false);
                 }
             }
             _ => {}

@@ -203,7 +203,12 @@ impl Side for Connecting {
         match self.phase {
             // What comes after the end concerns nobody.
             Phase::Over => input.clear(),
-            Phase::Upgrading | Phase::Opening => self.check_protocol(input)?,
+            Phase::Upgrading | Phase::Opening => {
+                if !self.check_protocol(input)? {
+                    self.channel.missing = 1;
+                    return Ok(false);
+                }
+            }
             _ => {}
         }
         Ok(!matches!(self.phase, Phase::Handshaking | Phase::Over))

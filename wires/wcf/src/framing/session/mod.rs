@@ -137,24 +137,40 @@ fn unprotected(failure: Failure) -> ProtocolError {
     ProtocolError::Authentication { message: failure.to_string() }
 }
 
-/// What the first bytes of a connection say if they are of another protocol, which people meet by a wrong scheme.
+/// Protocols that people meet by a wrong scheme: the words by which their first bytes are known, and the schemes to use instead.
 /// They are told so, instead of that record 0x47 does not exist.
-fn foreign(input: &[u8]) -> Option<ProtocolError> {
-    let (protocol, schemes) = match input {
-        [] => return None,
-        // GET begins with the same letter.
-        [b'G', b'I', ..] => ("GIOP", "use iiop:// or corbaloc:"),
-        // A method, or a status line.
-        [b'P' | b'G' | b'H' | b'O', ..] => ("HTTP", "use basic://, wshttp://, soap12:// or binhttp://"),
-        // What a bus answers while it knows nobody yet: REJECTED, ERROR.
-        [b'R', b'E', ..] | [b'E', b'R', ..] => ("D-Bus", "use dbus:"),
-        // Version 5.0 of DCE/RPC. The record with this number begins nothing.
-        [5, 0, ..] => ("DCE/RPC", "use dcom://"),
-        // A handshake's record.
-        [0x16, ..] => ("TLS", "use basics://, wshttps:// or binhttps://, or net.tcp with ?security=tls"),
-        _ => return None,
-    };
-    Some(ProtocolError::Foreign { protocol, schemes })
+const STRANGERS: [(&str, &str, &[&str]); 5] = [
+    ("GIOP", "use iiop:// or corbaloc:", &["GIOP"]),
+    // A method, or a status line.
+    (
+        "HTTP",
+        "use basic://, wshttp://, soap12:// or binhttp://",
+        &["GET ", "POST ", "HTTP/", "HEAD ", "PUT ", "OPTIONS ", "PATCH ", "PRI * HTTP/", "PROPFIND "],
+    ),
+    // What a bus answers while it knows nobody yet.
+    ("D-Bus", "use dbus:", &["REJECTED", "ERROR"]),
+    // Version 5.0 of DCE/RPC. The record with this number begins nothing.
+    ("DCE/RPC", "use dcom://", &["\x05\0"]),
+    // A handshake's record.
+    ("TLS", "use basics://, wshttps:// or binhttps://, or net.tcp with ?security=tls", &["\x16\x03"]),
+];
+
+/// Whether the first bytes of a connection may be records; `false`: too few have come to say. Whole words count, since any
+/// bytes may begin like one.
+///
+/// # Errors
+/// They are of another protocol.
+fn may_be_records(input: &[u8]) -> Result<bool, ProtocolError> {
+    let mut begun = false;
+    for (protocol, schemes, words) in STRANGERS {
+        for word in words {
+            if input.starts_with(word.as_bytes()) {
+                return Err(ProtocolError::Foreign { protocol, schemes });
+            }
+            begun |= !input.is_empty() && word.as_bytes().starts_with(input);
+        }
+    }
+    Ok(!begun)
 }
 
 /// Whether a message's encoding is the one that a place was told to take.

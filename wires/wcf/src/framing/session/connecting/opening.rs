@@ -2,7 +2,7 @@
 
 use super::{Connecting, Phase, found};
 use crate::framing::records::{RecordKind, put_text};
-use crate::framing::session::{foreign, unprotected};
+use crate::framing::session::{may_be_records, unprotected};
 use crate::violations::ProtocolError;
 use everywire_model::{Completed, Event, Failure, Initiator, Kind, Peer};
 use std::time::Instant;
@@ -25,13 +25,13 @@ impl Connecting {
         };
     }
 
-    /// Whether whoever answers speaks this protocol at all.
-    pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
-        let Some(breach) = foreign(input) else { return Ok(()) };
-        let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
-        let hint = "the scheme of the address and what listens at its port differ";
-        self.refusal = Some(failure.with_completed(Completed::No).with_hint(hint));
-        Err(breach)
+    /// Whether whoever answers speaks this protocol; `false`: too little has come to say.
+    pub(super) fn check_protocol(&mut self, input: &[u8]) -> Result<bool, ProtocolError> {
+        may_be_records(input).inspect_err(|breach| {
+            let failure = Failure::new(Kind::WrongWire, Initiator::Peer, breach.to_string());
+            let hint = "the scheme of the address and what listens at its port differ";
+            self.refusal = Some(failure.with_completed(Completed::No).with_hint(hint));
+        })
     }
 
     /// The upgrade was granted: the layer begins right behind its answer. `rest` bytes have come behind
