@@ -185,7 +185,7 @@ impl Servant for Signpost {
 /// Where the wire has no words for it, the caller learns that at least its call never began.
 #[test]
 fn a_call_of_an_object_that_has_moved_never_began() {
-    for wire in ["dbus", "dcom"] {
+    for wire in ["dbus", "dcom", "net.tcp", "basic"] {
         let scratch = Scratch::new();
         let (_backend, store, target) = shop_at(&super::place(wire, "backend", &scratch));
         let node = Node::new();

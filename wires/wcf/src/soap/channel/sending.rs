@@ -302,7 +302,8 @@ impl SoapChannel {
                 let ways = reference.profiles.iter().flat_map(|way| &way.endpoints);
                 let place: Vec<String> = ways.map(ToString::to_string).collect();
                 let what = format!("the object has moved, which SOAP cannot say: {}", place.join(", "));
-                return Ok(self.refuse(call, &Failure::new(Kind::Unsupported, Initiator::Here, what), out));
+                // The code that says of a message that nobody began with it.
+                return Ok(self.refuse_by(call, &Said::addressing("DestinationUnreachable", what), out));
             }
         };
         match written {
@@ -416,8 +417,13 @@ impl SoapChannel {
     fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut SendBuffer) -> Answered {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
+        self.refuse_by(call, &said, out)
+    }
+
+    /// Answers a call with a fault in these words.
+    fn refuse_by(&mut self, call: &Serving, said: &Said, out: &mut SendBuffer) -> Answered {
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
-        match self.put_fault(&said, call.message_id.as_ref(), echoed, &[], None, out) {
+        match self.put_fault(said, call.message_id.as_ref(), echoed, &[], None, out) {
             Ok(()) => Answered { sends: self.has_left(out), fault: true },
             Err(_) => Answered::default(),
         }
