@@ -17,14 +17,16 @@
 //! each peer that was `connected`.
 //!
 //! Bounds against hostile peers: connections (`Settings::connections`; more are closed at once); memory for a
-//! message that was announced grows with what has come of it; a large buffer is given back when little is
-//! left in it; one write takes `PIECE` at most. What may wait for a peer that does not read is for the hub to
-//! bound.
+//! message that was announced grows with what has come of it, and all peers together have so much
+//! (`Settings::memory`), beyond which the one that holds most is closed; a large buffer is given back when
+//! little is left in it; one write takes `PIECE` at most. What may wait for a peer that does not read is for
+//! the hub to bound.
 
 use crate::accepting::{has_left, raise_descriptor_limit};
 use crate::clock::rest;
 use crate::failures::no_loop;
 use crate::patience::{Latency, Patience};
+use crate::shares::{self, GRAIN};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
 use bytes::BytesMut;
@@ -33,7 +35,8 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -54,8 +57,35 @@ const LISTENER: u64 = 1 << 63;
 /// The token of the stop bell.
 const BELL: u64 = u64::MAX;
 
-/// Gets the peer and what it did, on the hub's thread.
-pub type Observer = Arc<dyn Fn(&str, &Violation) + Send + Sync>;
+/// Gets the peer that is closed, and why, on the hub's thread.
+pub type Observer = Arc<dyn Fn(&str, &Cause<'_>) + Send + Sync>;
+
+/// Why a peer is closed.
+#[derive(Debug)]
+pub enum Cause<'c> {
+    /// It broke the protocol.
+    Violation(&'c Violation),
+    /// It held most when all together held more than they may.
+    Memory {
+        /// Bytes that it held.
+        held: usize,
+        /// Bytes that all may hold.
+        memory: usize,
+    },
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Violation(violation) => violation.fmt(f),
+            Self::Memory { held, memory } => write!(
+                f,
+                "it held {held} bytes of messages that had not come whole, the most, when all peers together held more than the \
+                 {memory} that `memory` allows"
+            ),
+        }
+    }
+}
 
 /// How a hub is driven.
 #[derive(Clone)]
@@ -64,13 +94,16 @@ pub struct Settings {
     pub latency: Latency,
     /// Connections at one time; newcomers beyond that are closed.
     pub connections: usize,
-    /// Told of peers that broke the protocol: who, and how.
+    /// Bytes of messages that have not come whole, of all peers together. When there are more, the peer that holds most of them is
+    /// closed; one alone may always send its message to the end. `None`: a quarter of the memory that this process can have.
+    pub memory: Option<usize>,
+    /// Told of peers that are closed for what they did: who, and why.
     pub observer: Option<Observer>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { latency: Latency::Default, connections: 4096, observer: None }
+        Self { latency: Latency::Default, connections: 4096, memory: None, observer: None }
     }
 }
 
@@ -120,6 +153,9 @@ pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Fa
         peers: Slab::new(),
         generation: 0,
         hot: VecDeque::new(),
+        memory: settings.memory.unwrap_or_else(shares::memory_here),
+        held: 0,
+        heavy: BTreeSet::new(),
         finished: false,
     };
     driver.run(&acceptors);
@@ -138,6 +174,10 @@ struct Driver<'h> {
     generation: u64,
     /// Who is expected to talk next, first.
     hot: VecDeque<PeerId>,
+    /// Bytes of messages that all peers may hold, and do hold; those of them that hold any, by how much.
+    memory: usize,
+    held: usize,
+    heavy: BTreeSet<(usize, PeerId)>,
     finished: bool,
 }
 
@@ -147,7 +187,8 @@ struct Peer {
     address: PeerAddress,
     /// What has come and the hub has not taken: the beginning of a message.
     input: BytesMut,
-    /// Descriptors that came with those bytes. Not read at present: hubs get bytes alone.
+    /// What it counts for that, in steps of `GRAIN`.
+    weight: usize,
     /// Whether the kernel was asked to tell of room to write.
     writing: bool,
 }
@@ -252,7 +293,7 @@ impl Driver<'_> {
                 continue;
             }
             let input = BytesMut::new();
-            entry.insert(Peer { id, stream, address: address.clone(), input, writing: false });
+            entry.insert(Peer { id, stream, address: address.clone(), input, weight: 0, writing: false });
             self.hub.connected(id, address, Instant::now());
             self.settle();
         }
@@ -285,14 +326,9 @@ impl Driver<'_> {
                     peer.input = if own { BytesMut::from(&input[..]) } else { input };
                 }
                 self.settle();
-                if let Err(violation) = received {
-                    if let (Some(observer), Some(peer)) = (self.settings.observer.clone(), self.peer(id)) {
-                        observer(&peer.address.text, &violation);
-                    }
-                    // What the hub has to say of the breach goes out before the end.
-                    self.flush(id);
-                    self.lose(id);
-                    self.settle();
+                match received {
+                    Ok(()) => self.weigh(id),
+                    Err(violation) => self.dismiss(id, &Cause::Violation(&violation)),
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -304,6 +340,45 @@ impl Driver<'_> {
             }
         }
         true
+    }
+
+    /// Counts what a peer holds; whoever holds most is closed while that is too much.
+    #[inline]
+    fn weigh(&mut self, id: PeerId) {
+        let Some(peer) = self.peer(id) else { return };
+        let bytes = if peer.input.is_empty() { 0 } else { peer.input.capacity() & !(GRAIN - 1) };
+        let before = std::mem::replace(&mut peer.weight, bytes);
+        if bytes != before {
+            self.shift(id, before, bytes);
+            self.make_room();
+        }
+    }
+
+    /// A peer counts for `after` bytes, and counted for `before`.
+    fn shift(&mut self, id: PeerId, before: usize, after: usize) {
+        self.heavy.remove(&(before, id));
+        if after > 0 {
+            self.heavy.insert((after, id));
+        }
+        self.held = self.held - before + after;
+    }
+
+    fn make_room(&mut self) {
+        while self.held > self.memory && self.heavy.len() > 1 {
+            let Some((held, id)) = self.heavy.last().copied() else { return };
+            self.dismiss(id, &Cause::Memory { held, memory: self.memory });
+        }
+    }
+
+    /// Closes a peer for what it did. What the hub has to say of that goes out before the end.
+    #[cold]
+    fn dismiss(&mut self, id: PeerId, cause: &Cause<'_>) {
+        if let (Some(observer), Some(peer)) = (self.settings.observer.clone(), self.peer(id)) {
+            observer(&peer.address.text, cause);
+        }
+        self.flush(id);
+        self.lose(id);
+        self.settle();
     }
 
     /// Does what the hub wants done.
@@ -397,6 +472,7 @@ impl Driver<'_> {
     fn lose(&mut self, id: PeerId) {
         if self.peer(id).is_some() {
             let peer = self.peers.remove(place(id));
+            self.shift(id, peer.weight, 0);
             // Closing would do it, too.
             let _ = epoll::delete(self.epoll, peer.stream.watched().0);
             self.hot.retain(|held| *held != id);

@@ -206,7 +206,10 @@ fn lines_go_to_everybody_else_large_ones_too() {
 fn who_breaks_the_rules_is_told_and_closed_and_others_go_on() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&told);
-    let observer: hub::Observer = Arc::new(move |_, violation| seen.lock().unwrap().push(violation.name));
+    let observer: hub::Observer = Arc::new(move |_, cause| match cause {
+        hub::Cause::Violation(violation) => seen.lock().unwrap().push(violation.name),
+        other => panic!("{other}"),
+    });
     let stage = open("rules", Settings { observer: Some(observer), ..Settings::default() });
     let (mut ann, mut bob, mut eve) = (stage.enter(), stage.enter(), stage.enter());
     say(&mut eve, "wrong\n");

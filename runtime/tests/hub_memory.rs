@@ -93,6 +93,59 @@ impl Hub for Sink {
     fn close(&mut self) {}
 }
 
+/// Each peer holds back the end of its message, and the hub has memory for what three of them send.
+#[test]
+fn ends_of_messages_held_back_cost_no_more_than_the_memory_of_the_hub() {
+    if !plain::alone() {
+        return;
+    }
+    let test = "ends";
+    let name = format!("everywire-{}-hub-memory-{test}", std::process::id());
+    let (opened, is_open) = mpsc::channel();
+    let mut sink = Sink { name: name.clone(), peers: HashMap::new(), flush: Vec::new(), opened };
+    let stop = Stop::new().unwrap();
+    let bell = stop.clone();
+    let (closed, who_is_closed) = mpsc::channel();
+    let observer: hub::Observer =
+        std::sync::Arc::new(move |_, cause| closed.send(cause.to_string()).unwrap());
+    let settings = Settings { memory: Some(3 * MESSAGE), observer: Some(observer), ..Settings::default() };
+    let thread = std::thread::spawn(move || hub::run(&mut sink, &settings, &bell));
+    is_open.recv_timeout(LONG).unwrap();
+    let (begun, end) = (vec![1; MESSAGE - 1], [1]);
+    let before = HELD.load(Ordering::Relaxed);
+    let connect = || {
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let peer = UnixStream::connect_addr(&address).unwrap();
+        peer.set_read_timeout(Some(LONG)).unwrap();
+        peer
+    };
+    let crowd: Vec<_> = (0..PEERS)
+        .map(|_| {
+            let mut peer = connect();
+            // Whoever is closed meanwhile sends no more.
+            let _ = peer.write_all(&begun);
+            peer
+        })
+        .collect();
+    for _ in 0..PEERS - 3 {
+        let why = who_is_closed.recv_timeout(LONG).unwrap();
+        assert!(why.contains("`memory`"), "{why}");
+    }
+    let kept = HELD.load(Ordering::Relaxed).saturating_sub(before);
+    assert!(kept < 5 * MESSAGE, "{kept} bytes are kept for {PEERS} peers");
+    // Whoever has little to say is served, and whoever was not closed can end its message.
+    let served = crowd.into_iter().filter(|peer| {
+        let mut peer = peer;
+        peer.write_all(&end).is_ok() && peer.read_exact(&mut [0]).is_ok()
+    });
+    assert!((1..=3).contains(&served.count()));
+    let mut honest = connect();
+    honest.write_all(&vec![1; MESSAGE]).unwrap();
+    honest.read_exact(&mut [0]).unwrap();
+    stop.stop();
+    thread.join().unwrap().unwrap();
+}
+
 /// Has peers each send a message, and `more` bytes of the next one. The hub must not keep the buffers that took.
 fn keeps_little(test: &str, more: usize) {
     // The allocations of the whole process are counted.

@@ -7,8 +7,8 @@
 use crate::output::note;
 use crate::trouble::{Done, Trouble};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use everywire::hub::{self, Settings, Stop};
-use everywire::model::Program;
+use everywire::hub::{self, Cause, Settings, Stop};
+use everywire::model::{Program, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
@@ -36,11 +36,18 @@ fn verb(program: &Program) -> Command {
         });
     }
     verb.arg(
+        Arg::new("memory")
+            .long("memory")
+            .value_name("SIZE")
+            .value_parser(units::size)
+            .help("What all peers together may hold of messages that have not come whole, such as 64MiB [a quarter of the memory]"),
+    )
+    .arg(
         Arg::new("verbose")
             .short('v')
             .long("verbose")
             .action(ArgAction::SetTrue)
-            .help("Tell about peers that break the protocol"),
+            .help("Tell about peers that are closed for what they did"),
     )
 }
 
@@ -72,9 +79,14 @@ pub(crate) fn run(program: &Program, matches: &ArgMatches) -> Done {
         }
     });
     let mut settings = Settings::default();
+    if let Some(bytes) = matches.get_one::<u64>("memory") {
+        settings.memory = Some(usize::try_from(*bytes).unwrap_or(usize::MAX));
+    }
     if matches.get_flag("verbose") {
-        settings.observer =
-            Some(Arc::new(|peer, violation| note(&format!("violation: {peer}: {violation}"))));
+        settings.observer = Some(Arc::new(|peer, cause| {
+            let word = if matches!(cause, Cause::Violation(_)) { "violation" } else { "refused" };
+            note(&format!("{word}: {peer}: {cause}"));
+        }));
     }
     hub::run(&mut *server, &settings, &stop).map_err(|failure| failed(&failure))
 }
