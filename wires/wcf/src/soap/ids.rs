@@ -44,7 +44,7 @@ const VALUES: [u8; 256] = {
 const NO_DIGIT: u8 = 0xff;
 
 /// How a message identifies itself, in the notation it came in: answers relate to it in the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum MessageId {
     /// A GUID: in binary form a record of its own, in text the usual notation.
     Unique([u8; 16]),

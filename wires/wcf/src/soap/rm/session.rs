@@ -75,7 +75,7 @@ pub(in crate::soap) struct Session {
     /// Whether this side wants to end the session: `next` does so when everything has arrived.
     closing: bool,
     /// The identifier of the message that asks, or that asked, for the sequence.
-    asked: MessageId,
+    pub(super) asked: MessageId,
     /// The call whose message left last; `None` for the protocol's own messages. Over HTTP a fault that
     /// names no message answers this one.
     in_hand: Option<CallId>,
