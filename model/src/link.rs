@@ -57,6 +57,8 @@ impl fmt::Display for Peer {
 pub trait Link: Send + Sync {
     /// Answers a call.
     fn answer(&self, id: CallId, answer: Answer<'_>);
+    /// A call that wants no answer is over: what it came with is not held any more.
+    fn let_go(&self, _id: CallId) {}
     /// Runs a future on the runtime's threads.
     fn spawn(&self, task: BoxFuture<'static, ()>);
     /// Turns references into objects.

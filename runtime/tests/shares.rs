@@ -10,6 +10,7 @@ use everywire_runtime::{Builder, Node, Notice, Quotas};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -117,6 +118,39 @@ fn a_buffer_that_an_honest_peer_does_not_need_is_free_before_it_is_closed() {
         }
     }
     assert_eq!(server.connections(), 8, "nobody was closed");
+}
+
+/// Calls that want no answer are answered by nobody, and what they came with is held no longer than others'.
+#[test]
+fn calls_without_answers_hold_nothing_when_they_are_over() {
+    const MANY: usize = 64;
+    let quotas = Quotas { memory: Some(16 << 20), ..Quotas::default() };
+    let server = Builder::new(&[&PLAIN]).shards(1).quotas(quotas).build();
+    let bound = server.listen("plain://127.0.0.1:0").unwrap();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&count);
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |n| {
+            counts.fetch_add(1, Ordering::Relaxed);
+            n + 1
+        })),
+    );
+    let port: u16 = bound.trim_end_matches('/').rsplit(':').next().unwrap().parse().unwrap();
+    let mut peer = from(1, SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let body = [&b"\x01\x05probe\x07add_one\0\0\0\0"[..], &vec![0; 1 << 20]].concat();
+    let note = Frame { kind: 0, id: 0, body }.bytes();
+    for sent in 1..=MANY {
+        peer.write_all(&note).unwrap();
+        until("it is served", || count.load(Ordering::Relaxed) == sent);
+    }
+    // Four times the memory of the node has gone over it.
+    until("nothing is held but buffers", || server.memory_held() <= 4 << 20);
+    assert!(peer.write_all(&call(1, "add_one", 41)).is_ok());
+    peer.read_exact(&mut [0; 17]).unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), MANY + 1);
+    drop(peer);
+    until("nothing is held", || server.memory_held() == 0);
 }
 
 #[test]

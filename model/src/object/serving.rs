@@ -330,6 +330,9 @@ impl Drop for Request {
                     .with_hint("look for a panic in the server's log");
             self.answer(Answer::Failed(&failure));
         }
+        if self.incoming.expects == Expects::Nothing {
+            self.link.let_go(self.incoming.id);
+        }
         // Of one that wants no answer.
         if let Some(ended) = self.ended.take() {
             Self::end(ended);
@@ -346,6 +349,10 @@ struct Through<F> {
 impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for Through<F> {
     fn answer(&self, id: CallId, answer: Answer<'_>) {
         (self.pass)(&*self.link, id, answer);
+    }
+
+    fn let_go(&self, id: CallId) {
+        self.link.let_go(id);
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

@@ -8,6 +8,7 @@ use crate::signals::PATIENCE;
 use crate::sync::lock;
 use everywire_model::{Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Link, Object, Peer, Resolver};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Link for Connection {
@@ -26,6 +27,15 @@ impl Link for Connection {
                 self.await_room(&mut core);
             }
             self.remind(&mut core);
+            self.weigh(&mut core);
+        }
+    }
+
+    fn let_go(&self, id: CallId) {
+        // Small ones are not counted, and need no lock.
+        if self.holds_bodies.load(Ordering::Relaxed) {
+            let mut core = self.enter();
+            self.let_go(&mut core, id);
             self.weigh(&mut core);
         }
     }

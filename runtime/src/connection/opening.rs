@@ -131,6 +131,7 @@ impl Connection {
             stranger: AtomicBool::new(stranger),
             serial_number: SERIAL_NUMBERS.fetch_add(1, Ordering::Relaxed),
             lasting: AtomicBool::new(false),
+            holds_bodies: AtomicBool::new(false),
             over: AtomicBool::new(false),
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),

@@ -132,6 +132,8 @@ pub(crate) struct Connection {
     pub(super) serial_number: u64,
     /// Whether an event loop watches it all the time.
     pub(super) lasting: AtomicBool,
+    /// Whether bodies of calls under way are counted, as `Core::under_way` has them: to be asked without the lock.
+    pub(super) holds_bodies: AtomicBool,
     /// Whether it has failed: to be asked without the lock.
     pub(super) over: AtomicBool,
     /// Whether a router stands between.

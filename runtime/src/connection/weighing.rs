@@ -15,6 +15,7 @@ use crate::sync::lock;
 use bytes::BytesMut;
 use everywire_model::{CallId, Failure, Incoming, Initiator, Kind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Bodies of requests below this size are not counted while their call is under way: to count each small call
@@ -51,14 +52,16 @@ impl Connection {
         if incoming.body.bytes.len() >= SMALL && self.number != 0 {
             core.under_way.push((incoming.id, incoming.body.bytes.len()));
             core.bodies += incoming.body.bytes.len();
+            self.holds_bodies.store(true, Ordering::Relaxed);
         }
     }
 
-    /// A call was answered.
+    /// A call was answered, or is over without an answer.
     #[inline]
     pub(super) fn let_go(&self, core: &mut Core, id: CallId) {
         if let Some(at) = core.under_way.iter().position(|(held, _)| *held == id) {
             core.bodies -= core.under_way.swap_remove(at).1;
+            self.holds_bodies.store(!core.under_way.is_empty(), Ordering::Relaxed);
         }
     }
 
