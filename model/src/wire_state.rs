@@ -37,8 +37,9 @@ pub trait Objects: Send + Sync {
     fn withdraw(&self, key: &[u8]);
     /// The classes: keys under which objects are made when somebody asks for them, and what these will be.
     fn classes(&self) -> Vec<(Bytes, Hold<Interface>)>;
-    /// Makes an object of a class and serves it under a fresh key, which is returned; `None` if there is no such class.
-    fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>>;
+    /// Makes an object of a class and serves it under a fresh key, which is returned; `None` if there is no such class. `asker`: for
+    /// whom, by the account that was proved, else by where that is; empty for this process.
+    fn create(&self, class: &[u8], asker: &str) -> Option<Result<Bytes, Failure>>;
     /// A reference to an object that is served here.
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference;
     /// Where this node serves on this wire.

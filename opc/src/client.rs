@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, Weak};
 /// What somebody has at a server.
 pub struct Client {
     engine: Arc<Engine>,
+    /// Whose place it has, where that is known.
+    account: Option<Arc<str>>,
     share: Arc<Share>,
     state: Mutex<State>,
 }
@@ -40,10 +42,10 @@ struct State {
 
 impl Client {
     /// A client in English, with nothing. It is counted already, and gives its place back when it is dropped.
-    pub(crate) fn new(engine: Arc<Engine>) -> Arc<Self> {
+    pub(crate) fn new(engine: Arc<Engine>, account: Option<Arc<str>>) -> Arc<Self> {
         let state = State { locale: 0x409, ..State::default() };
         let share = Arc::new(Share::of(&engine.held));
-        Arc::new(Self { engine, share, state: Mutex::new(state) })
+        Arc::new(Self { engine, account, share, state: Mutex::new(state) })
     }
 
     /// The engine.
@@ -235,6 +237,6 @@ impl Drop for Client {
         let state = std::mem::take(&mut *lock(&self.state));
         let leaving: Vec<_> = state.leaving.iter().filter_map(Weak::upgrade).collect();
         state.groups.values().chain(&leaving).for_each(|group| group.end());
-        self.engine.client_left();
+        self.engine.client_left(self.account.as_ref());
     }
 }

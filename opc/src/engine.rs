@@ -17,8 +17,8 @@
 //!   engine, of items in their group.
 //! * The source is never asked under a lock of the engine.
 //!
-//! Bounds. `Quotas`: what a client may hold, and how many clients there may be; what goes beyond is
-//! `Code::OUT_OF_MEMORY`.
+//! Bounds. `Quotas`: what a client may hold, how many clients there may be, and of one account no more than places
+//! are left; what goes beyond is `Code::OUT_OF_MEMORY`.
 
 use crate::Code;
 use crate::cell::Cell;
@@ -30,7 +30,7 @@ use crate::source::{Feed, Source};
 use crate::sync::lock;
 use crate::time::{FileTime, Moment};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// What a client may hold. What goes beyond is refused with [`Code::OUT_OF_MEMORY`]. Of items and bytes there are four times as many
@@ -51,7 +51,7 @@ pub struct Quotas {
     pub answer: usize,
     /// Enumerators that a client has not released.
     pub enumerators: usize,
-    /// Clients at one time.
+    /// Clients at one time. An account has no more of them than are left, so one alone has half.
     pub clients: usize,
 }
 
@@ -85,6 +85,14 @@ impl Default for Settings {
     }
 }
 
+/// Clients that there are.
+#[derive(Default)]
+struct Clients {
+    all: usize,
+    /// Those of each account that has any.
+    of: HashMap<Arc<str>, usize>,
+}
+
 /// Called when a group is due earlier than was known before.
 type Waker = dyn Fn() + Send + Sync;
 
@@ -104,8 +112,8 @@ pub struct Engine {
     next_handle: AtomicU32,
     /// The handles of all groups, until they are dropped.
     groups: Mutex<HashSet<u32>>,
-    /// How many clients there are, against the quota.
-    clients: AtomicUsize,
+    /// How many clients there are, against the quota, and of whom.
+    clients: Mutex<Clients>,
     /// What they hold.
     pub(crate) held: Arc<Held>,
     /// When values were last sent, in units of `FileTime`.
@@ -135,7 +143,7 @@ impl Engine {
             schedule: Mutex::default(),
             next_handle: AtomicU32::new(1),
             groups: Mutex::default(),
-            clients: AtomicUsize::new(0),
+            clients: Mutex::default(),
             held: Arc::default(),
             last_update: AtomicU64::new(0),
             waker: OnceLock::new(),
@@ -153,24 +161,48 @@ impl Engine {
     /// # Errors
     /// [`Code::OUT_OF_MEMORY`]: there are as many as the quota allows.
     pub fn client(&self) -> Result<Arc<Client>, Code> {
-        let most = self.settings.quotas.clients;
-        let grown = |count: usize| (count < most).then_some(count + 1);
-        self.clients
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, grown)
-            .map_err(|_| Code::OUT_OF_MEMORY)?;
+        self.client_of(None)
+    }
+
+    /// A client of this account. Nobody gets another place who has as many as are left: so one account can take half of them, the next
+    /// one half of the rest, and whoever has none gets one as long as there is any.
+    ///
+    /// # Errors
+    /// [`Code::OUT_OF_MEMORY`]: there are as many as the quota allows, or the account has as many as are left.
+    pub fn client_of(&self, account: Option<&Arc<str>>) -> Result<Arc<Client>, Code> {
         let engine = self.weak.upgrade().ok_or(Code::FAIL)?;
-        Ok(Client::new(engine))
+        {
+            let mut clients = lock(&self.clients);
+            let left = self.settings.quotas.clients.saturating_sub(clients.all);
+            let own = account.and_then(|account| clients.of.get(account)).copied().unwrap_or_default();
+            if own >= left {
+                return Err(Code::OUT_OF_MEMORY);
+            }
+            clients.all += 1;
+            if let Some(account) = account {
+                *clients.of.entry(Arc::clone(account)).or_default() += 1;
+            }
+        }
+        Ok(Client::new(engine, account.cloned()))
     }
 
     /// How many clients there are.
     #[must_use]
     pub fn clients(&self) -> usize {
-        self.clients.load(Ordering::Acquire)
+        lock(&self.clients).all
     }
 
     /// A client was dropped: its place is free.
-    pub(crate) fn client_left(&self) {
-        self.clients.fetch_sub(1, Ordering::AcqRel);
+    pub(crate) fn client_left(&self, account: Option<&Arc<str>>) {
+        let mut clients = lock(&self.clients);
+        clients.all -= 1;
+        let Some(account) = account else { return };
+        if let Some(own) = clients.of.get_mut(account) {
+            *own -= 1;
+            if *own == 0 {
+                clients.of.remove(account);
+            }
+        }
     }
 
     /// Items that some group has.

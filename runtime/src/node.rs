@@ -167,7 +167,7 @@ impl Node {
     }
 
     /// Serves a class: whoever asks for an object of it, on wires where one can, gets a new one, which `make` makes. It is
-    /// given the key under which the object will be served.
+    /// given the key under which the object will be served; [`crate::asker`] tells it for whom.
     pub fn export_class<I: RemoteTrait + ?Sized>(
         &self,
         key: impl AsRef<[u8]>,

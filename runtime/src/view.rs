@@ -3,6 +3,7 @@
 use crate::directory::Entry;
 use crate::failures::stopped;
 use crate::housekeeper::Keep;
+use crate::making::Making;
 use crate::notice::Notice;
 use crate::shared::{Shared, StandBy};
 use crate::sync::{read, write};
@@ -70,10 +71,11 @@ impl Objects for View {
         self.ask(|node| node.directory.classes())
     }
 
-    fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>> {
+    fn create(&self, class: &[u8], asker: &str) -> Option<Result<Bytes, Failure>> {
         let node = self.node.upgrade()?;
         let class = node.directory.class(class)?;
         let key = node.directory.fresh_key();
+        let _making = Making::for_asker(asker);
         Some((class.make)(&key).map(|entries| {
             entries.into_iter().for_each(|entry| node.export(&key, entry));
             key

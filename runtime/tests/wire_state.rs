@@ -8,7 +8,7 @@ use everywire_model::signal::Listener;
 use everywire_model::{
     Emission, Failure, Hold, Initiator, Kind, Object, Objects, Ref, SignalFilter, Subscription, WireState,
 };
-use everywire_runtime::{Builder, Node};
+use everywire_runtime::{Builder, Node, asker};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -118,18 +118,22 @@ fn a_house_exports_makes_and_withdraws_objects() {
     house.objects.withdraw(&key);
     assert!(far.add_one(1).unwrap_err().message().contains("no object"));
 
-    assert!(house.objects.create(b"class").is_none());
-    server.export_class::<dyn Probe>("class", |_| Ok(Arc::new(Honest::default())));
+    assert!(house.objects.create(b"class", "ann").is_none());
+    server.export_class::<dyn Probe>("class", |_| {
+        assert_eq!(asker().as_deref(), Some("ann"));
+        Ok(Arc::new(Honest::default()))
+    });
     server.export_class_servants("broken", Hold::Static(plain::interface()), |_| {
         Err(Failure::new(Kind::Busy, Initiator::Here, "no more"))
     });
     let classes: Vec<_> = house.objects.classes().into_iter().map(|(key, _)| key).collect();
     assert_eq!(classes, ["broken", "class"]);
-    let first = house.objects.create(b"class").unwrap().unwrap();
-    let second = house.objects.create(b"class").unwrap().unwrap();
+    let first = house.objects.create(b"class", "ann").unwrap().unwrap();
+    let second = house.objects.create(b"class", "ann").unwrap().unwrap();
     assert_ne!(first, second);
     assert_eq!(client.connect::<dyn Probe>(&at(&second)).unwrap().add_one(4).unwrap(), 5);
-    assert_eq!(house.objects.create(b"broken").unwrap().unwrap_err().kind(), Kind::Busy);
+    assert_eq!(house.objects.create(b"broken", "ann").unwrap().unwrap_err().kind(), Kind::Busy);
+    assert_eq!(asker(), None, "nothing is being made");
     // A class is no object.
     let class = client.connect::<dyn Probe>(&at(b"class")).unwrap();
     assert!(class.add_one(1).unwrap_err().message().contains("no object"));

@@ -76,7 +76,7 @@ struct Served {
 impl ServerObject {
     /// An object for somebody new.
     pub(super) fn open(house: &Arc<House>, key: &Bytes) -> Result<Arc<Self>, Failure> {
-        let client = house.engine.client()?;
+        let client = house.engine.client_of(everywire::asker().as_ref())?;
         let node = house.node.upgrade().ok_or(Code::FAIL)?;
         let signaller: Signaller<dyn DataAccessServer> = node.signaller(key);
         lock(&house.objects).insert(key.clone(), signaller);

@@ -129,6 +129,28 @@ fn a_million_items_stop_at_the_quota_and_others_are_served() {
     );
 }
 
+/// Nobody shuts others out by taking all places.
+#[test]
+fn an_account_has_no_more_places_than_are_left() {
+    let quotas = Quotas { clients: 100, ..Quotas::default() };
+    // One has a client that has no account.
+    let plant = Plant::with(Settings { quotas, ..Settings::default() });
+    let take = |account: &str| {
+        let account = account.into();
+        std::iter::from_fn(|| plant.engine.client_of(Some(&account)).ok()).collect::<Vec<_>>()
+    };
+    let ann = take("ann");
+    let bob = take("bob");
+    assert_eq!((ann.len(), bob.len()), (50, 25));
+    let others: Vec<_> = (0..24).map(|number| take(&number.to_string())).collect();
+    assert!(others.iter().take(5).all(|other| !other.is_empty()));
+    assert!(others.iter().map(Vec::len).sum::<usize>() <= 24 && plant.engine.clients() <= 100);
+    drop((bob, others));
+    assert_eq!(take("eve").len(), 25);
+    drop(ann);
+    assert_eq!(take("ann").len(), 50);
+}
+
 /// One caller may be many clients: together they hold little more than four quotas, and whoever comes last still gets something.
 #[test]
 fn many_clients_share_what_there_is() {

@@ -95,7 +95,7 @@ impl Exporter {
     fn create(&self, class: &[u8], principal: &str) -> Result<Bytes, u32> {
         // Room is reserved before the program's own code runs, and given back if it makes nothing.
         let owner = self.reserve(principal).map_err(|_| hresult::RPC_S_SERVER_TOO_BUSY)?;
-        let made = self.objects().create(class);
+        let made = self.objects().create(class, principal);
         let made =
             made.ok_or(REGDB_E_CLASSNOTREG).and_then(|made| made.map_err(|failure| hresult::of(&failure)));
         match &made {

@@ -250,7 +250,7 @@ impl Objects for Store {
         classes.iter().map(|(key, (interface, _))| (key.clone(), interface.clone())).collect()
     }
 
-    fn create(&self, class: &[u8]) -> Option<Result<Bytes, Failure>> {
+    fn create(&self, class: &[u8], _: &str) -> Option<Result<Bytes, Failure>> {
         let make = Arc::clone(&self.classes.lock().unwrap().get(class)?.1);
         Some(make().map(|servant| self.export(vec![servant])))
     }

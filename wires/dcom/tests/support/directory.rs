@@ -55,7 +55,7 @@ impl Objects for Directory {
     fn classes(&self) -> Vec<(Bytes, Hold<Interface>)> {
         Vec::new()
     }
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
+    fn create(&self, _: &[u8], _: &str) -> Option<Result<Bytes, Failure>> {
         None
     }
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference {

@@ -80,7 +80,7 @@ impl Objects for Exported {
         Vec::new()
     }
 
-    fn create(&self, _: &[u8]) -> Option<Result<Bytes, Failure>> {
+    fn create(&self, _: &[u8], _: &str) -> Option<Result<Bytes, Failure>> {
         None
     }
 
