@@ -153,8 +153,10 @@ pub(super) fn not_started(call: Option<Pending>, error: &io::Error) {
 }
 
 /// The program does not keep up: the caller may try again later.
-pub(super) fn too_slow(call: Option<Pending>, queue: usize) {
-    let message = format!("the program behind this object has {queue} calls to read already");
+/// `all`: how many lines it has not read; `own`: those of the caller.
+pub(super) fn too_slow(call: Option<Pending>, all: usize, own: usize) {
+    let message =
+        format!("the program behind this object has {all} calls to read already, {own} of this caller");
     refuse(call, &Failure::new(Kind::Busy, Initiator::Peer, message));
 }
 

@@ -56,9 +56,9 @@ pub(crate) fn on_a_thread(name: &str, run: impl FnOnce() + Send + 'static) -> io
 }
 
 /// Writes what the program is to read, until nobody has more, or it reads no more.
-pub(crate) fn feed(mut input: ChildStdin, lines: &Receiver<String>) {
+pub(crate) fn feed(mut input: ChildStdin, lines: &Receiver<impl AsRef<[u8]>>) {
     while let Ok(line) = lines.recv()
-        && input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_ok()
+        && input.write_all(line.as_ref()).and_then(|()| input.flush()).is_ok()
     {}
 }
 

@@ -24,9 +24,11 @@
 mod answer;
 pub(crate) mod child;
 mod process;
+mod room;
 mod tell;
 
 use crate::output::note;
+use everywire::layer::Who;
 use everywire::model::{Answer, Constant, Contract, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
@@ -172,12 +174,13 @@ impl ProgramServant {
         if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
             line.insert("oneway".into(), true.into());
         }
+        let caller = Who::of(request.peer().as_ref()).source();
         let mut call = Some(Pending { request, index });
         // A program that ended between two calls is started again once.
         for _ in 0..2 {
             match self.process() {
                 Ok(process) => {
-                    if process.send(id, &line.to_string(), operation.oneway, &mut call) {
+                    if process.send(id, &caller, &line.to_string(), operation.oneway, &mut call) {
                         return;
                     }
                 }

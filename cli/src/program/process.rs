@@ -9,10 +9,11 @@
 //!
 //! Invariants: a call is in `pending` before its line is in the queue, so that no answer can come
 //! before it. Once the run is over no call can be added. Whoever removes a call from `pending` answers
-//! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full,
-//! the call is refused as busy.
+//! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full, or
+//! half of it is the caller's own, the call is refused as busy (`room`).
 
 use super::child::{self, FAREWELL, GRACE, QUEUE};
+use super::room::{Room, Ticket};
 use super::{Pending, answer, lock, tell};
 use crate::output::note;
 use everywire::Interface;
@@ -29,8 +30,22 @@ use std::time::{Duration, Instant};
 /// One run of the program. Dropping it closes its input and waits for nobody.
 pub(super) struct Process {
     /// The queue of lines; `None` once no more calls come.
-    input: Mutex<Option<SyncSender<String>>>,
+    input: Mutex<Option<SyncSender<Line>>>,
+    room: Arc<Room>,
     shared: Arc<Shared>,
+}
+
+/// A line that the program is to read, and its room in the queue.
+struct Line {
+    text: String,
+    /// Held until it was written.
+    _room: Ticket,
+}
+
+impl AsRef<[u8]> for Line {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
 }
 
 /// What the threads share with whoever sends calls.
@@ -79,7 +94,7 @@ impl Process {
         let reader = Arc::clone(&shared);
         child::on_a_thread("program-input", move || child::feed(stdin, &lines))?;
         child::on_a_thread("program-output", move || reader.read(stdout))?;
-        Ok(Self { input: Mutex::new(Some(input)), shared })
+        Ok(Self { input: Mutex::new(Some(input)), room: Arc::default(), shared })
     }
 
     /// Whether the program has closed its output.
@@ -87,11 +102,25 @@ impl Process {
         lock(&self.shared.pending).is_none()
     }
 
-    /// Sends a call, as `line`, and keeps it in the list of those that wait unless it is oneway. True:
+    /// Sends a call of a caller, as `line`, and keeps it in the list of those that wait unless it is oneway. True:
     /// the call is taken care of, also where it was refused. False: the program has ended, and the call
     /// was left where it was, for another run.
-    pub(super) fn send(&self, id: u64, line: &str, oneway: bool, call: &mut Option<Pending>) -> bool {
+    pub(super) fn send(
+        &self,
+        id: u64,
+        caller: &str,
+        line: &str,
+        oneway: bool,
+        call: &mut Option<Pending>,
+    ) -> bool {
         self.shared.alive.store(true, Ordering::Relaxed);
+        let room = match self.room.take(caller, line.len()) {
+            Ok(room) => room,
+            Err((all, own)) => {
+                answer::too_slow(call.take(), all, own);
+                return true;
+            }
+        };
         let input = match &*lock(&self.input) {
             Some(input) => input.clone(),
             None => return false,
@@ -104,7 +133,7 @@ impl Process {
             }
         }
         let give_back = || lock(&self.shared.pending).as_mut().and_then(|pending| pending.remove(&id));
-        match input.try_send(format!("{line}\n")) {
+        match input.try_send(Line { text: format!("{line}\n"), _room: room }) {
             Ok(()) => {
                 // What is left here is oneway.
                 if let Some(call) = call.take() {
@@ -113,7 +142,7 @@ impl Process {
                 true
             }
             Err(TrySendError::Full(_)) => {
-                answer::too_slow(give_back().or_else(|| call.take()), QUEUE);
+                answer::too_slow(give_back().or_else(|| call.take()), QUEUE, QUEUE);
                 true
             }
             Err(TrySendError::Disconnected(_)) => {
