@@ -200,14 +200,13 @@ impl Side for Connecting {
     }
 
     fn may_read(&mut self, _: Instant, input: &mut BytesMut) -> Result<bool, ProtocolError> {
-        match self.phase {
+        let phase = self.phase;
+        match phase {
             // What comes after the end concerns nobody.
             Phase::Over => input.clear(),
-            Phase::Upgrading | Phase::Opening => {
-                if !self.check_protocol(input)? {
-                    self.channel.missing = 1;
-                    return Ok(false);
-                }
+            Phase::Upgrading | Phase::Opening if !self.check_protocol(input)? => {
+                self.channel.missing = 1;
+                return Ok(false);
             }
             _ => {}
         }
