@@ -6,7 +6,7 @@
 //! * [`ice`]: the authority file of the Inter-Client Exchange protocol, which holds DCOP's cookies.
 //!
 //! Secrets live in files. A file is trusted only if it is regular, belongs to this user, and gives nobody else any
-//! access; symbolic links are not followed ([`Untrusted`] says which of these failed).
+//! access; symbolic links are not followed ([`TrustError`] says which of these failed).
 
 #![forbid(unsafe_code)]
 // What several ways of authentication share has parts that a single one does not need.
@@ -23,7 +23,7 @@ pub mod sasl;
 #[cfg(feature = "security")]
 pub mod security;
 
-pub use private::Untrusted;
+pub use private::TrustError;
 pub use random::{Random, system_random};
 
 /// Whether two secrets are equal, in a time that depends on their lengths only.

@@ -17,7 +17,7 @@ use std::path::Path;
 /// Why a file or directory is not trusted with a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Untrusted {
+pub enum TrustError {
     /// A symbolic link, a pipe, a directory: anything but a regular file.
     NotAFile,
     /// A symbolic link, or anything else but a directory.
@@ -34,7 +34,7 @@ pub enum Untrusted {
     },
 }
 
-impl fmt::Display for Untrusted {
+impl fmt::Display for TrustError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFile => write!(f, "is no regular file"),
@@ -47,24 +47,24 @@ impl fmt::Display for Untrusted {
 
 /// Why a file was not read. Whoever reads says which file it was.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ReadError {
     /// There is none.
     Missing,
     /// Others could have read or written it.
-    Untrusted(Untrusted),
+    Untrusted(TrustError),
     /// It is longer than it may be.
     TooLarge,
     /// The system says no.
     Io(io::Error),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
             // What opening a symbolic link that may not be followed yields.
             _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                Self::Untrusted(Untrusted::NotAFile)
+                Self::Untrusted(TrustError::NotAFile)
             }
             _ => Self::Io(error),
         }
@@ -76,42 +76,42 @@ impl From<io::Error> for Trouble {
 /// # Errors
 ///
 /// It is not there, not trusted, or too long.
-pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Trouble> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     // Checked after it is opened: what was checked is what is read. Not blocking, lest a named pipe stops us.
     let mut file = open(path, OpenOptions::new().read(true))?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(Trouble::Untrusted(Untrusted::NotAFile));
+        return Err(ReadError::Untrusted(TrustError::NotAFile));
     }
-    check(&about).map_err(Trouble::Untrusted)?;
+    check(&about).map_err(ReadError::Untrusted)?;
     if about.len() > limit {
-        return Err(Trouble::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(Trouble::TooLarge) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit { Err(ReadError::TooLarge) } else { Ok(bytes) }
 }
 
 /// A directory that is this user's, with no access for others.
-pub(crate) fn check_directory(path: &Path) -> Result<(), Trouble> {
+pub(crate) fn check_directory(path: &Path) -> Result<(), ReadError> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_dir() {
-        return Err(Trouble::Untrusted(Untrusted::NotADirectory));
+        return Err(ReadError::Untrusted(TrustError::NotADirectory));
     }
-    check(&about).map_err(Trouble::Untrusted)
+    check(&about).map_err(ReadError::Untrusted)
 }
 
 /// A directory in which nobody but this user and root may put or replace files. Others may look.
-pub(crate) fn check_parent(path: &Path) -> Result<(), Trouble> {
+pub(crate) fn check_parent(path: &Path) -> Result<(), ReadError> {
     let about = fs::metadata(path)?;
     if !about.is_dir() {
-        return Err(Trouble::Untrusted(Untrusted::NotADirectory));
+        return Err(ReadError::Untrusted(TrustError::NotADirectory));
     }
     if about.uid() != own_uid() && about.uid() != 0 {
-        return Err(Trouble::Untrusted(Untrusted::Owner { uid: about.uid() }));
+        return Err(ReadError::Untrusted(TrustError::Owner { uid: about.uid() }));
     }
     let mode = about.mode() & 0o7777;
-    if mode & 0o022 != 0 { Err(Trouble::Untrusted(Untrusted::Mode { mode })) } else { Ok(()) }
+    if mode & 0o022 != 0 { Err(ReadError::Untrusted(TrustError::Mode { mode })) } else { Ok(()) }
 }
 
 /// Puts a file of mode 0600 in place of what is there, at once: readers see the old or the new, never a part. Nothing waits for the
@@ -167,10 +167,10 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// Belongs to this user, and nobody else has any access.
-fn check(about: &Metadata) -> Result<(), Untrusted> {
+fn check(about: &Metadata) -> Result<(), TrustError> {
     if about.uid() != own_uid() {
-        return Err(Untrusted::Owner { uid: about.uid() });
+        return Err(TrustError::Owner { uid: about.uid() });
     }
     let mode = about.mode() & 0o7777;
-    if mode & 0o077 != 0 { Err(Untrusted::Mode { mode }) } else { Ok(()) }
+    if mode & 0o077 != 0 { Err(TrustError::Mode { mode }) } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use everywire_auth::ice::{
     AuthorityError, AuthorityFile, COOKIE_LEN, Entry, MAGIC_COOKIE, MAX_ENTRIES, MAX_FILE, NotEntries, parse,
     print,
 };
-use everywire_auth::{Untrusted, system_random};
+use everywire_auth::{TrustError, system_random};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -141,7 +141,7 @@ fn files_that_others_can_read_are_refused() {
     for open in [0o640, 0o604, 0o620, 0o644] {
         chmod(file.path(), open);
         let error = file.read().unwrap_err();
-        let why = Untrusted::Mode { mode: open };
+        let why = TrustError::Mode { mode: open };
         assert_eq!(error, AuthorityError::Untrusted { path: file.path().to_owned(), why });
         let hint = everywire_model::Failure::from(error).hint().unwrap().to_owned();
         assert!(hint.starts_with("chmod go= /"), "{hint}");
@@ -155,7 +155,7 @@ fn can_2005_0365_nobody_else_has_a_hand_where_the_file_is_written() {
     for open in [0o770, 0o707, 0o1777] {
         chmod(scratch.path(), open);
         let error = file.add(&[entry("DCOP", "x", 1)]).unwrap_err();
-        let why = Untrusted::Mode { mode: open };
+        let why = TrustError::Mode { mode: open };
         assert_eq!(error, AuthorityError::Untrusted { path: scratch.path().to_owned(), why });
     }
     chmod(scratch.path(), 0o755);
@@ -163,7 +163,7 @@ fn can_2005_0365_nobody_else_has_a_hand_where_the_file_is_written() {
 
     let link = scratch.join("link");
     symlink(file.path(), &link).unwrap();
-    let why = Untrusted::NotAFile;
+    let why = TrustError::NotAFile;
     let linked = AuthorityFile::at(&link);
     assert_eq!(linked.read(), Err(AuthorityError::Untrusted { path: link.clone(), why }));
     assert_eq!(linked.add(&[entry("DCOP", "y", 1)]), Err(AuthorityError::Untrusted { path: link, why }));

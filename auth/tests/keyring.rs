@@ -4,7 +4,7 @@
 
 use crate::support::{Scratch, chmod, fixed, mode};
 use everywire_auth::sasl::{Keyring, KeyringError};
-use everywire_auth::{Untrusted, system_random};
+use everywire_auth::{TrustError, system_random};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -64,20 +64,20 @@ fn cve_2019_12749_symbolic_links() {
     symlink(scratch.join("real"), scratch.join("link")).unwrap();
     let linked = Keyring::at(scratch.join("link"));
     let untrusted = |path: &str, why| KeyringError::Untrusted { path: scratch.join(path), why };
-    assert_eq!(linked.find("everywire", cookie.id), Err(untrusted("link", Untrusted::NotADirectory)));
-    assert_eq!(linked.current("other", system_random), Err(untrusted("link", Untrusted::NotADirectory)));
+    assert_eq!(linked.find("everywire", cookie.id), Err(untrusted("link", TrustError::NotADirectory)));
+    assert_eq!(linked.current("other", system_random), Err(untrusted("link", TrustError::NotADirectory)));
     assert!(!scratch.join("real/other").exists());
 
     symlink(scratch.join("real/everywire"), scratch.join("real/alias")).unwrap();
-    assert_eq!(real.find("alias", cookie.id), Err(untrusted("real/alias", Untrusted::NotAFile)));
-    assert_eq!(real.current("alias", system_random), Err(untrusted("real/alias", Untrusted::NotAFile)));
+    assert_eq!(real.find("alias", cookie.id), Err(untrusted("real/alias", TrustError::NotAFile)));
+    assert_eq!(real.current("alias", system_random), Err(untrusted("real/alias", TrustError::NotAFile)));
 
     // Nor is a link that leads nowhere written through.
     symlink(scratch.join("target"), scratch.join("real/new")).unwrap();
-    assert_eq!(real.current("new", system_random), Err(untrusted("real/new", Untrusted::NotAFile)));
+    assert_eq!(real.current("new", system_random), Err(untrusted("real/new", TrustError::NotAFile)));
     symlink(scratch.join("target"), scratch.join("nowhere")).unwrap();
     let nowhere = Keyring::at(scratch.join("nowhere"));
-    assert_eq!(nowhere.current("new", system_random), Err(untrusted("nowhere", Untrusted::NotADirectory)));
+    assert_eq!(nowhere.current("new", system_random), Err(untrusted("nowhere", TrustError::NotADirectory)));
     assert!(!scratch.join("target").exists());
 }
 
@@ -87,7 +87,7 @@ fn others_may_have_no_access() {
     let keyring = Keyring::at(scratch.join("keys"));
     let cookie = keyring.current("everywire", system_random).unwrap();
     let untrusted = |path: &str, mode| {
-        Err(KeyringError::Untrusted { path: scratch.join(path), why: Untrusted::Mode { mode } })
+        Err(KeyringError::Untrusted { path: scratch.join(path), why: TrustError::Mode { mode } })
     };
     chmod(&scratch.join("keys/everywire"), 0o604);
     assert_eq!(keyring.find("everywire", cookie.id), untrusted("keys/everywire", 0o604));
@@ -111,7 +111,7 @@ fn somebody_elses_file() {
         return;
     }
     let uid = everywire_auth::own_uid() + 1;
-    let why = Untrusted::Owner { uid };
+    let why = TrustError::Owner { uid };
     assert_eq!(keyring.find("everywire", cookie.id), Err(KeyringError::Untrusted { path: file, why }));
 }
 
@@ -125,7 +125,7 @@ fn odd_files_are_refused() {
     assert_eq!(keyring.find("everywire", 1), Err(KeyringError::TooLarge { path: file }));
     fs::create_dir(scratch.join("keys/directory")).unwrap();
     let error = keyring.find("directory", 1).unwrap_err();
-    assert!(matches!(error, KeyringError::Untrusted { why: Untrusted::NotAFile, .. }), "{error}");
+    assert!(matches!(error, KeyringError::Untrusted { why: TrustError::NotAFile, .. }), "{error}");
     for context in ["", ".", "..", "a/b", "/etc/passwd", "a b", "a\nb", "a\0b", "a.lock", &"x".repeat(129)] {
         assert_eq!(keyring.current(context, system_random), Err(KeyringError::BadContext), "{context:?}");
     }

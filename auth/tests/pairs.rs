@@ -7,8 +7,8 @@ use crate::support::{GUID, Scratch, capture};
 use bytes::BytesMut;
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{
-    Accept, Admitted, Authenticated, Client, ClientOptions, Identity, Keyring, Mechanism, Progress,
-    SaslError, Server, ServerOptions,
+    Accept, Authenticated, AuthenticatedClient, Client, ClientOptions, Identity, Keyring, Mechanism,
+    Progress, SaslError, Server, ServerOptions,
 };
 
 /// Lets both talk, in pieces of this many bytes, until both are done or one fails.
@@ -16,7 +16,7 @@ fn talk(
     client: &mut Client,
     server: &mut Server,
     piece: usize,
-) -> Result<(Authenticated, Admitted), SaslError> {
+) -> Result<(Authenticated, AuthenticatedClient), SaslError> {
     let (mut up, mut down) = (Vec::new(), Vec::new());
     let (mut server_input, mut client_input) = (BytesMut::new(), BytesMut::new());
     client.start(&mut up)?;
@@ -67,7 +67,7 @@ fn all_mechanisms_in_any_pieces() {
                     Mechanism::Anonymous => Identity::Anonymous,
                     _ => Identity::User(own_uid()),
                 };
-                assert_eq!(theirs, Admitted { identity, mechanism, handles });
+                assert_eq!(theirs, AuthenticatedClient { identity, mechanism, handles });
             }
         }
     }
@@ -125,7 +125,7 @@ fn captured_clients_against_our_server() {
         let identity = Identity::User(0);
         assert_eq!(
             done,
-            Some(Admitted { identity, mechanism: Mechanism::External, handles: true }),
+            Some(AuthenticatedClient { identity, mechanism: Mechanism::External, handles: true }),
             "{name}"
         );
         assert_eq!(input.first(), Some(&b'l'), "{name}: Hello follows");

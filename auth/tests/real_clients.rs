@@ -5,7 +5,9 @@
 use crate::support::{GUID, Scratch};
 use bytes::BytesMut;
 use everywire_auth::own_uid;
-use everywire_auth::sasl::{Admitted, Identity, Keyring, Mechanism, Progress, Server, ServerOptions};
+use everywire_auth::sasl::{
+    AuthenticatedClient, Identity, Keyring, Mechanism, Progress, Server, ServerOptions,
+};
 use everywire_peers::here;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Lets the program connect, and says how it was let in and what its first message begins with.
-fn serve(program: &str, arguments: &[&str], mechanisms: &[Mechanism]) -> (Admitted, u8) {
+fn serve(program: &str, arguments: &[&str], mechanisms: &[Mechanism]) -> (AuthenticatedClient, u8) {
     let scratch = Scratch::new();
     let socket = scratch.join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -59,7 +61,7 @@ fn accept(listener: &UnixListener) -> UnixStream {
     }
 }
 
-fn admit(stream: &mut UnixStream, options: ServerOptions) -> (Admitted, u8) {
+fn admit(stream: &mut UnixStream, options: ServerOptions) -> (AuthenticatedClient, u8) {
     let (mut server, mut input, mut out) = (Server::new(options), BytesMut::new(), Vec::new());
     loop {
         let mut buffer = [0; 4096];
@@ -91,7 +93,7 @@ fn external() {
         let identity = Identity::User(own_uid());
         assert_eq!(
             admitted,
-            Admitted { identity, mechanism: Mechanism::External, handles: true },
+            AuthenticatedClient { identity, mechanism: Mechanism::External, handles: true },
             "{program}"
         );
         assert_eq!(first, b'l', "{program}: a message follows");

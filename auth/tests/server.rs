@@ -5,7 +5,8 @@
 use crate::support::{GUID, GUID_TEXT, Hears, Scratch, broken, fixed, hex};
 use everywire_auth::own_uid;
 use everywire_auth::sasl::{
-    Accept, Admitted, Identity, Keyring, KeyringError, Mechanism, Progress, SaslError, Server, ServerOptions,
+    Accept, AuthenticatedClient, Identity, Keyring, KeyringError, Mechanism, Progress, SaslError, Server,
+    ServerOptions,
 };
 
 const ALL: [Mechanism; 3] = [Mechanism::External, Mechanism::CookieSha1, Mechanism::Anonymous];
@@ -29,8 +30,8 @@ fn ok() -> String {
     format!("OK {GUID_TEXT}\r\n")
 }
 
-fn admitted(identity: Identity, mechanism: Mechanism, handles: bool) -> Progress<Admitted> {
-    Progress::Done(Admitted { identity, mechanism, handles })
+fn admitted(identity: Identity, mechanism: Mechanism, handles: bool) -> Progress<AuthenticatedClient> {
+    Progress::Done(AuthenticatedClient { identity, mechanism, handles })
 }
 
 #[test]

@@ -23,14 +23,14 @@
 use crate::admin::Admin;
 use crate::calls::Calls;
 use crate::config::{Config, CopyTo, Listen, Mistakes};
-use crate::copies::{Copier, Places};
-use crate::front::{Front, Place};
+use crate::copies::{Copier, Destinations};
+use crate::front::{Front, ObjectInterface};
 use crate::health::Prober;
 use crate::log::{Log, Sink};
 use crate::metrics::Metrics;
 use crate::plan::{Plan, RoutePlan};
-use crate::route::{Route, World, shown};
-use crate::signals::{Watch, Watched};
+use crate::route::{Route, RouteContext, shown};
+use crate::signals::{SignalRelay, Watch};
 use everywire::{Builder, Bytes, Notice};
 use everywire_model::Wire;
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub(crate) struct Inner {
     /// Whether no new work is wanted.
     pub(crate) draining: AtomicBool,
     /// Places of copies, by which those that stay are found again after a change of the configuration.
-    places: Places,
+    places: Destinations,
     /// What a change replaces.
     state: Mutex<State>,
 }
@@ -95,7 +95,7 @@ impl Broker {
             metrics: Metrics::new(),
             log: Log::new(log, config.verbose),
             draining: AtomicBool::new(false),
-            places: Places::default(),
+            places: Destinations::default(),
             state: Mutex::default(),
         });
         let broker = Self { inner };
@@ -373,7 +373,8 @@ impl Inner {
         before: &[Arc<Route>],
     ) -> Result<Vec<Arc<Route>>, Mistakes> {
         let hops = plan.config.hops.0;
-        let world = World { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops, before };
+        let world =
+            RouteContext { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops, before };
         let mut mistakes = Mistakes::default();
         let mut routes: Vec<Arc<Route>> = Vec::new();
         let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();
@@ -412,8 +413,8 @@ impl Inner {
 }
 
 /// The objects of a listener, by its number, with their routes.
-fn objects(plan: &Plan, routes: &[Arc<Route>], at: usize) -> HashMap<Place, Vec<Arc<Route>>> {
-    let mut objects: HashMap<Place, Vec<Arc<Route>>> = HashMap::new();
+fn objects(plan: &Plan, routes: &[Arc<Route>], at: usize) -> HashMap<ObjectInterface, Vec<Arc<Route>>> {
+    let mut objects: HashMap<ObjectInterface, Vec<Arc<Route>>> = HashMap::new();
     for (plan, route) in plan.routes.iter().zip(routes).filter(|(plan, _)| plan.listens.contains(&at)) {
         // Routes without a contract stand at one gate, in the order of the file.
         let key = if plan.is_opaque() { Bytes::new() } else { plan.key.clone() };
@@ -475,7 +476,7 @@ fn watches(
         let news = plan.targets.first().and_then(|target| target.wire.news());
         for target in &route.targets {
             let (route, target) = (Arc::clone(route), Arc::clone(target));
-            let watched = Watched { route, target, to: to.clone(), news };
+            let watched = SignalRelay { route, target, to: to.clone(), news };
             let known = before.iter().position(|watch| watch.is_of(&watched));
             match known {
                 Some(at) => watches.push(before.swap_remove(at)),

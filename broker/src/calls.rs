@@ -157,9 +157,9 @@ mod tests {
 
     /// Notes what is withdrawn.
     #[derive(Default)]
-    struct Told(Reference, Mutex<Vec<u64>>);
+    struct WithdrawalLog(Reference, Mutex<Vec<u64>>);
 
-    impl Target for Told {
+    impl Target for WithdrawalLog {
         fn reference(&self) -> &Reference {
             &self.0
         }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_call_is_withdrawn_wherever_it_is() {
-        let (calls, target) = (Arc::<Calls>::default(), Arc::<Told>::default());
+        let (calls, target) = (Arc::<Calls>::default(), Arc::<WithdrawalLog>::default());
         let told = || target.1.lock().unwrap().clone();
         let there = |note: Note, attempt, ticket| note.there(attempt, target.clone(), Ticket(ticket));
         // At a target.
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_connection_takes_its_calls_with_it_and_no_others() {
-        let (calls, target) = (Arc::<Calls>::default(), Arc::<Told>::default());
+        let (calls, target) = (Arc::<Calls>::default(), Arc::<WithdrawalLog>::default());
         let entries: Vec<_> = [(1, 1), (1, 2), (2, 1)]
             .into_iter()
             .map(|(link, call)| {

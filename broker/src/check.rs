@@ -12,7 +12,7 @@
 //! range), limits of size, and what a target does. Those are failures of single calls.
 
 use crate::admin;
-use crate::config::{At, Config, CopyTo, Mistakes, Mode};
+use crate::config::{Config, CopyTo, Mistakes, Mode, WithPosition};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
 use everywire::layer::Pattern;
@@ -23,7 +23,7 @@ use std::fmt;
 
 /// What becomes of one operation, or signal, of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Crossing {
+pub enum Fidelity {
     /// It crosses whole.
     Whole,
     /// It crosses, and loses something: each in one sentence.
@@ -46,12 +46,12 @@ pub struct Report {
     /// The key that callers name.
     pub key: String,
     /// Operations by name.
-    pub operations: Vec<(String, Crossing)>,
+    pub operations: Vec<(String, Fidelity)>,
     /// Names of operations that are attempted again where they may have run: the route retries, and the contract or the route says that
     /// they may run twice.
     pub twice: Vec<String>,
     /// Signals by name.
-    pub signals: Vec<(String, Crossing)>,
+    pub signals: Vec<(String, Fidelity)>,
 }
 
 /// Looks at a configuration without running it.
@@ -109,24 +109,25 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
     let operations = interface.operations.iter().filter(asked).map(|operation| {
         let crossing = if whole { fits(operation, near) } else { crossing(operation, near, far) };
         let crossing = match (crossing, lost(route, operation, far)) {
-            (Crossing::Never(why), _) | (_, Some(why)) => Crossing::Never(why),
+            (Fidelity::Never(why), _) | (_, Some(why)) => Fidelity::Never(why),
             (crossing, None) => crossing,
         };
         (operation.label.to_string(), crossing)
     });
     let twice = interface.operations.iter().enumerate().filter(|(index, operation)| {
-        let named = |pattern: &At<Pattern>| pattern.fits(&operation.label) || pattern.fits(&operation.name);
+        let named =
+            |pattern: &WithPosition<Pattern>| pattern.fits(&operation.label) || pattern.fits(&operation.name);
         let twice = interface.is_idempotent(*index) || route.config.idempotent.iter().any(named);
         twice && !operation.oneway && route.config.retries > 0 && asked(operation)
     });
     let signals = interface.signals.iter().map(|signal| {
         let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals);
         let crossing = match lacks {
-            Some(wire) => Crossing::Never(format!("{} carries no signals", wire.name())),
+            Some(wire) => Fidelity::Never(format!("{} carries no signals", wire.name())),
             None => [near, far]
                 .into_iter()
                 .find_map(|wire| unfit(wire, &signal.fields))
-                .map_or(Crossing::Whole, Crossing::Never),
+                .map_or(Fidelity::Whole, Fidelity::Never),
         };
         (signal.label.to_string(), crossing)
     });
@@ -154,23 +155,23 @@ fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<Stri
 }
 
 /// On one wire an operation is what the wire makes of it.
-fn fits(operation: &Operation, wire: &dyn Wire) -> Crossing {
+fn fits(operation: &Operation, wire: &dyn Wire) -> Fidelity {
     let results = operation.results.fields();
     if results.len() > 1 && !wire.capabilities().out_parameters {
         let names: Vec<_> = results.iter().map(|field| field.name.as_ref()).collect();
         let names = names.join("`, `");
-        return Crossing::Never(format!("{} carries one result, not `{names}`", wire.name()));
+        return Fidelity::Never(format!("{} carries one result, not `{names}`", wire.name()));
     }
     let shapes = [&operation.arguments, &operation.results];
-    shapes.into_iter().find_map(|shape| unfit(wire, shape)).map_or(Crossing::Whole, Crossing::Never)
+    shapes.into_iter().find_map(|shape| unfit(wire, shape)).map_or(Fidelity::Whole, Fidelity::Never)
 }
 
 /// What becomes of an operation between two wires: first whether it fits each of them, then what is lost
 /// between them.
-fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing {
+fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Fidelity {
     for wire in [near, far] {
-        if let Crossing::Never(why) = fits(operation, wire) {
-            return Crossing::Never(why);
+        if let Fidelity::Never(why) = fits(operation, wire) {
+            return Fidelity::Never(why);
         }
     }
     let mut lost = Vec::new();
@@ -193,7 +194,7 @@ fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Crossing 
             }
         }
     }
-    if lost.is_empty() { Crossing::Whole } else { Crossing::Loses(lost) }
+    if lost.is_empty() { Fidelity::Whole } else { Fidelity::Loses(lost) }
 }
 
 /// Why values of a shape cannot be written on a wire, if so.
@@ -345,11 +346,11 @@ impl fmt::Display for Report {
         for ((name, crossing), signal) in all {
             let again = if !signal && twice.contains(name) { ", may run twice" } else { "" };
             match crossing {
-                Crossing::Whole => writeln!(f, "  {name:width$}  {}crosses{again}", tag(signal))?,
-                Crossing::Never(why) => {
+                Fidelity::Whole => writeln!(f, "  {name:width$}  {}crosses{again}", tag(signal))?,
+                Fidelity::Never(why) => {
                     writeln!(f, "  {name:width$}  {}does not cross: {why}", tag(signal))?;
                 }
-                Crossing::Loses(lost) => {
+                Fidelity::Loses(lost) => {
                     writeln!(f, "  {name:width$}  {}crosses{again}, but {}", tag(signal), lost.join("; "))?;
                 }
             }

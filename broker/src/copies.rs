@@ -9,7 +9,7 @@
 //! copier is dropped: what waits is still written, for a time. A copier (one route, one place) has no state
 //! but its counters.
 //!
-//! Order for one call: `Copied::of` before it is sent, with the arguments; `Copied::answer` when the target
+//! Order for one call: `CopyTicket::of` before it is sent, with the arguments; `CopyTicket::answer` when the target
 //! has answered, with what came back, if the copier wants answers. Both carry the same number, so that a
 //! reader finds the pair.
 //!
@@ -31,13 +31,13 @@ use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
 use crate::pass::{self, Edits};
 use crate::route::Route;
-use everywire::layer::Who;
+use everywire::layer::CallerIdentity;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind};
 use everywire_model::shape::Struct;
 use everywire_model::{Body, Encoded, Headers, Hold, Operation, Request, Shape, Wire};
-use place::Place;
+use place::Destination;
 use prometheus_client::metrics::counter::Counter;
-use queue::Held;
+use queue::QueueItem;
 use rebuild::Head;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,22 +50,30 @@ static CALLS: AtomicU64 = AtomicU64::new(1);
 /// Places that are open, by what the file says of them: those that several routes, or the routes before and
 /// after a change, copy to are opened once. Held weakly: the last copier closes a place.
 #[derive(Default)]
-pub(crate) struct Places(Mutex<Vec<(CopyTo, Weak<Place>)>>);
+pub(crate) struct Destinations(Mutex<Vec<(CopyTo, Weak<Destination>)>>);
 
-impl Places {
-    fn open(&self, to: &CopyTo, queue: usize, lost: &Counter, metrics: &Metrics, log: &Log) -> Arc<Place> {
+impl Destinations {
+    fn open(
+        &self,
+        to: &CopyTo,
+        queue: usize,
+        lost: &Counter,
+        metrics: &Metrics,
+        log: &Log,
+    ) -> Arc<Destination> {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|(_, place)| place.strong_count() > 0);
         let known = places.iter().find(|(held, _)| held == to).and_then(|(_, place)| place.upgrade());
         known.unwrap_or_else(|| {
-            let place = Place::open(to, queue, lost.clone(), metrics.copied_bytes(&shown(to)), log.clone());
+            let place =
+                Destination::open(to, queue, lost.clone(), metrics.copied_bytes(&shown(to)), log.clone());
             places.push((to.clone(), Arc::downgrade(&place)));
             place
         })
     }
 }
 
-impl Places {
+impl Destinations {
     /// Has all that was copied written, within a time.
     pub(crate) fn close(&self, time: Duration) {
         let places: Vec<_> = {
@@ -88,15 +96,15 @@ fn shown(to: &CopyTo) -> String {
 
 /// Takes copies for one route and one place. `taken` and `lost` are metrics of this pair.
 pub(crate) struct Copier {
-    to: To,
+    to: CopyTarget,
     required: bool,
     answers: bool,
     taken: Counter,
     lost: Counter,
 }
 
-enum To {
-    Place(Arc<Place>),
+enum CopyTarget {
+    Place(Arc<Destination>),
     /// Another route, which may be made later than this one.
     Route(OnceLock<Weak<Route>>),
 }
@@ -120,24 +128,24 @@ pub(crate) struct Copy {
     /// The number of the operation, and what it is called where no contract numbers it.
     index: usize,
     named: (Bytes, Bytes),
-    /// Who called, where that is known.
+    /// CallerIdentity called, where that is known.
     caller: Option<Box<str>>,
-    what: What,
+    what: CopyKind,
     body: Body,
     /// Of calls that are to be messages in a capture: what stands before the body.
     head: Option<Box<Head>>,
 }
 
 /// Which part of a call the copy is of.
-enum What {
+enum CopyKind {
     Arguments,
     Results,
     Raised(Hold<Struct>),
     /// An exception, or a failure, that nobody here reads.
-    Passed(Box<Passed>),
+    Passed(Box<OpaqueAnswer>),
 }
 
-struct Passed {
+struct OpaqueAnswer {
     id: String,
     /// Whether it is an exception.
     raised: bool,
@@ -145,7 +153,7 @@ struct Passed {
 
 /// How a call was answered.
 #[derive(Clone, Copy)]
-pub(crate) enum Said<'a> {
+pub(crate) enum CallResult<'a> {
     /// With results.
     Done,
     /// With this exception.
@@ -157,7 +165,7 @@ pub(crate) enum Said<'a> {
 /// Which copies were taken of a call, so that its answer is copied to the same places. Two numbers, kept with
 /// the call.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Copied {
+pub(crate) struct CopyTicket {
     call: u64,
     /// A bit for each copier of the route.
     by: u64,
@@ -167,14 +175,14 @@ impl Copier {
     pub(crate) fn new(
         config: &CopyConfig,
         route: &str,
-        places: &Places,
+        places: &Destinations,
         metrics: &Metrics,
         log: &Log,
     ) -> Arc<Self> {
         let (taken, lost) = metrics.copies(route, &shown(&config.to));
         let to = match &config.to {
-            CopyTo::Route(_) => To::Route(OnceLock::new()),
-            to => To::Place(places.open(to, config.queue, &lost, metrics, log)),
+            CopyTo::Route(_) => CopyTarget::Route(OnceLock::new()),
+            to => CopyTarget::Place(places.open(to, config.queue, &lost, metrics, log)),
         };
         Arc::new(Self { to, required: config.required, answers: config.answers, taken, lost })
     }
@@ -186,14 +194,14 @@ impl Copier {
 
     /// The route that it copies to is there.
     pub(crate) fn lead_to(&self, route: &Arc<Route>) {
-        if let To::Route(to) = &self.to {
+        if let CopyTarget::Route(to) = &self.to {
             // It is made once, with its routes.
             let _ = to.set(Arc::downgrade(route));
         }
     }
 }
 
-impl Copied {
+impl CopyTicket {
     /// Takes the copies of a call that its route asks for.
     ///
     /// # Errors
@@ -201,7 +209,7 @@ impl Copied {
     pub(crate) fn of(
         route: &Route,
         request: &Request,
-        who: &Who,
+        who: &CallerIdentity,
         near: Option<&Front>,
     ) -> Result<Self, Failure> {
         let mut copied = Self::default();
@@ -211,18 +219,18 @@ impl Copied {
         copied.call = CALLS.fetch_add(1, Ordering::Relaxed);
         for (at, copier) in route.copies.iter().enumerate() {
             let taken = match &copier.to {
-                To::Place(place) => {
+                CopyTarget::Place(place) => {
                     let make = || Copy {
                         caller: route.asks_who().then(|| who.source().into_boxed_str()),
                         // Only captures want what stands before the body: it costs some allocations.
                         head: near
                             .filter(|_| place.captures)
                             .map(|near| Box::new(Head::of(near, request, copier.answers))),
-                        ..copied.copy(route, request, What::Arguments, request.body())
+                        ..copied.copy(route, request, CopyKind::Arguments, request.body())
                     };
                     place.put(request.body(), make)
                 }
-                To::Route(to) => {
+                CopyTarget::Route(to) => {
                     let body = Edits::on(route.edits.copies.as_deref(), request.body());
                     let to = to.get().and_then(Weak::upgrade);
                     to.is_some_and(|to| shadow::send(&to, route, request.index(), &body))
@@ -244,21 +252,22 @@ impl Copied {
 
     /// The call was answered: copies what came back to the places that have its arguments. A failure is not
     /// copied.
-    pub(crate) fn answer(self, route: &Route, request: &Request, body: &Body, said: Said<'_>) {
+    pub(crate) fn answer(self, route: &Route, request: &Request, body: &Body, said: CallResult<'_>) {
         if self.by == 0 {
             return;
         }
         for (at, copier) in route.copies.iter().enumerate() {
-            let To::Place(place) = &copier.to else { continue };
+            let CopyTarget::Place(place) = &copier.to else { continue };
             if !copier.answers || self.by & 1 << at == 0 {
                 continue;
             }
             let what = || match said {
-                Said::Done => What::Results,
-                Said::Raised(shape) => What::Raised(shape.clone()),
-                Said::Passed(encoded) => {
-                    What::Passed(Box::new(Passed { id: encoded.id.clone(), raised: encoded.raised }))
-                }
+                CallResult::Done => CopyKind::Results,
+                CallResult::Raised(shape) => CopyKind::Raised(shape.clone()),
+                CallResult::Passed(encoded) => CopyKind::Passed(Box::new(OpaqueAnswer {
+                    id: encoded.id.clone(),
+                    raised: encoded.raised,
+                })),
             };
             let taken = place.put(body, || self.copy(route, request, what(), body));
             let counter = if taken { &copier.taken } else { &copier.lost };
@@ -268,7 +277,7 @@ impl Copied {
 
     /// What a copy consists of; nothing of it is encoded or formatted here.
     #[inline]
-    fn copy(self, route: &Route, request: &Request, what: What, body: &Body) -> Copy {
+    fn copy(self, route: &Route, request: &Request, what: CopyKind, body: &Body) -> Copy {
         Copy {
             at: SystemTime::now(),
             call: self.call,
@@ -294,7 +303,7 @@ impl Subject {
     }
 }
 
-impl Held for Copy {
+impl QueueItem for Copy {
     fn bytes(&self) -> usize {
         self.body.bytes.len()
     }
@@ -309,7 +318,7 @@ impl Copy {
     /// The body with the changes of headers that the copy has.
     fn changed(&self) -> Body {
         let edits = match self.what {
-            What::Arguments => self.subject.edits.as_deref(),
+            CopyKind::Arguments => self.subject.edits.as_deref(),
             _ => None,
         };
         Edits::on(edits, &self.body)
@@ -333,19 +342,19 @@ impl Copy {
     fn shape(&self) -> Option<Shape> {
         let operation = self.operation();
         match &self.what {
-            What::Arguments => operation.map(|operation| operation.arguments.clone()),
-            What::Results => operation.map(|operation| operation.results.clone()),
-            What::Raised(shape) => Some(Shape::Struct(shape.clone())),
-            What::Passed(..) => None,
+            CopyKind::Arguments => operation.map(|operation| operation.arguments.clone()),
+            CopyKind::Results => operation.map(|operation| operation.results.clone()),
+            CopyKind::Raised(shape) => Some(Shape::Struct(shape.clone())),
+            CopyKind::Passed(..) => None,
         }
     }
 
     /// What an exception is called.
     fn raised(&self) -> Cow<'_, str> {
         match &self.what {
-            What::Raised(shape) => Shape::Struct(shape.clone()).noun().into_owned().into(),
-            What::Passed(passed) => Cow::Borrowed(&passed.id),
-            What::Arguments | What::Results => Cow::Borrowed(""),
+            CopyKind::Raised(shape) => Shape::Struct(shape.clone()).noun().into_owned().into(),
+            CopyKind::Passed(passed) => Cow::Borrowed(&passed.id),
+            CopyKind::Arguments | CopyKind::Results => Cow::Borrowed(""),
         }
     }
 
@@ -378,9 +387,9 @@ impl Copy {
             line.push_str(&format!(",\"headers\":[{}]", each.collect::<Vec<_>>().join(",")));
         }
         match &self.what {
-            What::Arguments => line.push_str(&format!(",\"arguments\":{values}")),
-            What::Results => line.push_str(&format!(",\"results\":{values}")),
-            What::Raised(_) | What::Passed(..) => {
+            CopyKind::Arguments => line.push_str(&format!(",\"arguments\":{values}")),
+            CopyKind::Results => line.push_str(&format!(",\"results\":{values}")),
+            CopyKind::Raised(_) | CopyKind::Passed(..) => {
                 let name = json::text(&self.raised());
                 line.push_str(&format!(",\"raised\":{name},\"fields\":{values}"));
             }
@@ -392,9 +401,9 @@ impl Copy {
     /// One line for people.
     fn title(&self) -> String {
         let what = match &self.what {
-            What::Arguments => "arguments of".to_owned(),
-            What::Results => "results of".to_owned(),
-            What::Raised(_) | What::Passed(..) => format!("{} of", self.raised()),
+            CopyKind::Arguments => "arguments of".to_owned(),
+            CopyKind::Results => "results of".to_owned(),
+            CopyKind::Raised(_) | CopyKind::Passed(..) => format!("{} of", self.raised()),
         };
         format!("{}: {what} {}, call {}", self.subject.route, self.label(), self.call)
     }

@@ -16,7 +16,7 @@ use crate::config::{Listen, Mode};
 use crate::metrics::Metrics;
 use crate::passage::{Passage, there};
 use crate::route::Route;
-use everywire::layer::Who;
+use everywire::layer::CallerIdentity;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
 use everywire_model::{Answer, Hold, Incoming, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
@@ -29,7 +29,7 @@ type Routes = Arc<[Arc<Route>]>;
 /// The routes of an object, shared by the gates at which it is called.
 type Cell = Arc<RwLock<Routes>>;
 /// An object at a listener: its key and the identity of its interface.
-pub(crate) type Place = (Bytes, String);
+pub(crate) type ObjectInterface = (Bytes, String);
 
 /// A listener.
 pub(crate) struct Front {
@@ -45,7 +45,7 @@ pub(crate) struct Front {
     /// Calls under way that came by it.
     pub(crate) calls: Arc<Calls>,
     /// The objects, with their routes and a print of their contracts (`fingerprint`).
-    gates: Mutex<HashMap<Place, (Cell, String)>>,
+    gates: Mutex<HashMap<ObjectInterface, (Cell, String)>>,
 }
 
 impl Front {
@@ -101,7 +101,7 @@ impl Front {
         route: Arc<Route>,
     ) -> Reference {
         let routes: Cell = Arc::new(RwLock::new(Arc::from([route])));
-        let gate = Gate { interface, routes, front: Arc::downgrade(self) };
+        let gate = InterfaceServant { interface, routes, front: Arc::downgrade(self) };
         self.node.export_servant(key, Arc::new(gate))
     }
 
@@ -111,9 +111,9 @@ impl Front {
     }
 
     /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
-    pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<Place, Vec<Arc<Route>>>) {
+    pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<ObjectInterface, Vec<Arc<Route>>>) {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        let places: HashSet<Place> = wanted.keys().cloned().collect();
+        let places: HashSet<ObjectInterface> = wanted.keys().cloned().collect();
         for (place, routes) in wanted {
             let Some(first) = routes.first() else { continue };
             let interface = first.interface.clone();
@@ -125,7 +125,7 @@ impl Front {
             // Calls that are numbered by another contract end by the routes of that.
             let cell: Cell = Arc::new(RwLock::new(Routes::from(routes)));
             let front = Arc::downgrade(self);
-            let gate = Gate { interface, routes: Arc::clone(&cell), front };
+            let gate = InterfaceServant { interface, routes: Arc::clone(&cell), front };
             if gate.is_opaque() {
                 self.node.export_prefix(&place.0, Arc::new(gate));
             } else {
@@ -187,20 +187,20 @@ fn fingerprint(interface: &Interface) -> String {
 }
 
 /// Where the calls of one interface of an object come in.
-struct Gate {
+struct InterfaceServant {
     interface: Hold<Interface>,
     routes: Cell,
     front: Weak<Front>,
 }
 
-impl Gate {
+impl InterfaceServant {
     /// Whether it is for calls that nobody here has a contract of.
     fn is_opaque(&self) -> bool {
         self.interface.operations.is_empty() && self.interface.id.is_empty()
     }
 }
 
-impl Servant for Gate {
+impl Servant for InterfaceServant {
     fn interface(&self) -> &Interface {
         &self.interface
     }
@@ -218,7 +218,7 @@ impl Servant for Gate {
     fn dispatch(&self, mut request: Request) {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let asked = routes.iter().any(|route| route.asks_who());
-        let who = if asked { Who::of(request.peer().as_ref()) } else { Who::default() };
+        let who = if asked { CallerIdentity::of(request.peer().as_ref()) } else { CallerIdentity::default() };
         if let Some(route) = routes.iter().find(|route| route.is_for(&request, &who)) {
             return Passage::begin(request, route, &who, self.front.upgrade());
         }
@@ -243,7 +243,7 @@ impl Servant for Gate {
             return;
         }
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        let who = Who::of(link.peer().as_ref());
+        let who = CallerIdentity::of(link.peer().as_ref());
         for route in routes.iter().filter(|route| route.lets(&who)) {
             let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
             let told = Arc::clone(route);

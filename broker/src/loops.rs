@@ -7,7 +7,7 @@
 
 use crate::config::Config;
 use crate::plan::{RoutePlan, TargetPlan};
-use everywire_model::{Endpoint, Place, Profile, Wire};
+use everywire_model::{BindAddress, Endpoint, Profile, Wire};
 
 /// A circle: the number of the route that it was looked for from, the number of the target by which it
 /// begins, and the names of the routes on the way, the first one again at the end.
@@ -73,21 +73,21 @@ fn way(routes: &[RoutePlan], from: usize, back: usize, seen: &[(usize, usize, us
 }
 
 /// Where a listener will be, as far as its address says.
-fn place(wire: &'static dyn Wire, address: &str) -> Option<Place> {
+fn place(wire: &'static dyn Wire, address: &str) -> Option<BindAddress> {
     // Options that are the runtime's are no part of it.
     let plain = address.split_once('?').map_or(address, |(plain, _)| plain);
     wire.listen(address).or_else(|_| wire.listen(plain)).ok()
 }
 
 /// Whether a target is at a listener.
-fn is_at(target: &TargetPlan, place: &Place) -> bool {
+fn is_at(target: &TargetPlan, place: &BindAddress) -> bool {
     let own = place.profile();
     let same = |profile: &Profile| {
         let meets = |endpoint: &Endpoint| own.endpoints.iter().any(|held| is_same(held, endpoint));
         profile.wire == own.wire
             && profile.endpoints.iter().any(meets)
             // Behind a router the name tells one program from the others.
-            && (matches!(place, Place::Listen(_)) || profile.components == own.components)
+            && (matches!(place, BindAddress::Listen(_)) || profile.components == own.components)
     };
     target.reference.profiles.iter().any(same)
 }

@@ -19,9 +19,9 @@ const TIMES: [f64; 16] =
 
 /// Makes histograms of times.
 #[derive(Debug, Clone, Copy)]
-struct Times;
+struct HistogramFactory;
 
-impl MetricConstructor<Histogram> for Times {
+impl MetricConstructor<Histogram> for HistogramFactory {
     fn new_metric(&self) -> Histogram {
         Histogram::new(TIMES)
     }
@@ -32,7 +32,7 @@ impl MetricConstructor<Histogram> for Times {
 pub(crate) struct Metrics {
     registry: Mutex<Registry>,
     calls: Family<Labels, Counter>,
-    seconds: Family<Labels, Histogram, Times>,
+    seconds: Family<Labels, Histogram, HistogramFactory>,
     under_way: Family<Labels, Gauge>,
     retries: Family<Labels, Counter>,
     refused: Family<Labels, Counter>,
@@ -52,7 +52,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("everywire_broker");
-        let seconds = Family::new_with_constructor(Times);
+        let seconds = Family::new_with_constructor(HistogramFactory);
         let all = Self {
             registry: Mutex::default(),
             calls: Family::default(),

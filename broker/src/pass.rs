@@ -1,31 +1,31 @@
 //! Pass-through without a contract: encoded bodies that nobody here reads, with the headers beside them.
 //!
 //! A route without a contract leads from listeners to targets of one wire. Each connection of a caller has
-//! connections of its own to the targets ([`everywire::Apart`]), so that what the caller has agreed on with
+//! connections of its own to the targets ([`everywire::PrivateConnections`]), so that what the caller has agreed on with
 //! the broker (character sets, dictionaries, the order of its calls) is what the broker agrees on with the
 //! target. A *lane* is the way to one object of a target over the connections of one caller.
 //!
 //! States of a caller at a target: unknown, until its first call or, on wires whose signals go to whoever is
-//! connected, until it was let in; then it has an `Apart` and lanes; forgotten, when its connection is over
+//! connected, until it was let in; then it has an `PrivateConnections` and lanes; forgotten, when its connection is over
 //! (`Lanes::forget`), which ends the connections that were its own. What it says unasked meanwhile is kept
-//! until the target listens (`Saying`), at most `KEPT` of it.
+//! until the target listens (`EarlyMessages`), at most `KEPT` of it.
 //!
 //! Invariants: the lanes of a caller go when its connection ends; a caller has no more lanes than [`LANES`]
 //! at one time; what the target asks back goes to the caller whose connection it came by, and to nobody else.
 //! A call that is let in just as its connection ends may bring a caller back: those are swept out.
 //!
-//! Locks: the table of callers is held for look-ups only. The lock of a `Saying` is held while its signal is
+//! Locks: the table of callers is held for look-ups only. The lock of a `EarlyMessages` is held while its signal is
 //! sent, so that a caller's signals stay in order; whoever sends may block.
 
 use crate::config::RouteConfig;
 use crate::front::Front;
-use crate::held::Held;
 use crate::hops;
 use crate::numbers::ByNumber;
 use crate::upstream::{Common, Upstream};
+use crate::waiting_calls::WaitingCalls;
 use everywire::layer::Pattern;
 use everywire::model::contract::InterfaceKind;
-use everywire::{Apart, Bytes, Failure, Initiator, Interface, Kind, Reference};
+use everywire::{Bytes, Failure, Initiator, Interface, Kind, PrivateConnections, Reference};
 use everywire_model::object::unexpected;
 use everywire_model::reference::unescape;
 use everywire_model::{
@@ -235,16 +235,16 @@ pub(crate) struct Lanes {
     /// What each connection of callers has, by its number.
     clients: Mutex<ByNumber<u64, Client>>,
     /// Calls that wait until the target is listened to.
-    pub(crate) held: Held,
+    pub(crate) held: WaitingCalls,
     /// Threads that begin to listen to the target.
     pub(crate) listening: AtomicUsize,
     /// What callers say unasked, in order, by their connections.
-    sayings: Mutex<ByNumber<u64, Arc<Mutex<Saying>>>>,
+    sayings: Mutex<ByNumber<u64, Arc<Mutex<EarlyMessages>>>>,
 }
 
 /// What a caller says while its connection to the target is being made.
 #[derive(Default)]
-struct Saying {
+struct EarlyMessages {
     /// Whether the target hears at once.
     heard: bool,
     kept: Vec<Incoming>,
@@ -255,7 +255,7 @@ struct Client {
     /// The caller's connection.
     link: Weak<dyn Link>,
     /// Connections to the target that are made for this caller alone.
-    apart: Arc<Apart>,
+    apart: Arc<PrivateConnections>,
     /// Ways to objects of the target, by their keys.
     lanes: HashMap<Bytes, Arc<Upstream>>,
     /// The one that was taken last: mostly the next call is of the same object.
@@ -268,7 +268,7 @@ impl Client {
     fn new(link: &Arc<dyn Link>, near: &Front, timeout: Duration) -> Self {
         let (link, apart) = (Arc::downgrade(link), near.node.apart());
         if near.wire.capabilities().callbacks_on_connection {
-            apart.serve_back(Arc::new(Backward { link: Weak::clone(&link), timeout }));
+            apart.serve_back(Arc::new(ReverseServant { link: Weak::clone(&link), timeout }));
         }
         Self { link, apart, lanes: HashMap::new(), last: None, signals: None }
     }
@@ -276,12 +276,12 @@ impl Client {
 
 /// The servant of what a target asks on a connection that is a caller's: the caller is asked, and its answer
 /// goes back as it came.
-struct Backward {
+struct ReverseServant {
     link: Weak<dyn Link>,
     timeout: Duration,
 }
 
-impl Servant for Backward {
+impl Servant for ReverseServant {
     fn interface(&self) -> &Interface {
         &ANY
     }
@@ -332,7 +332,7 @@ fn give_back(mut request: Request, outcome: &Outcome<Body>) {
 impl Lanes {
     pub(crate) fn new(reference: Reference, made: bool, timeout: Duration, hops: u32) -> Self {
         let (clients, sayings) = (Mutex::default(), Mutex::default());
-        let (held, listening) = (Held::default(), AtomicUsize::new(0));
+        let (held, listening) = (WaitingCalls::default(), AtomicUsize::new(0));
         Self { reference, made, timeout, hops, clients, held, listening, sayings }
     }
 
@@ -405,7 +405,7 @@ impl Lanes {
     }
 
     /// The connections to the target that are made for this caller.
-    pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Front) -> Arc<Apart> {
+    pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Front) -> Arc<PrivateConnections> {
         let mut clients = self.swept(link.serial_number());
         let client =
             clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
@@ -422,7 +422,7 @@ impl Lanes {
         number: u64,
         to: Weak<dyn Link>,
         wire: &'static dyn Wire,
-        apart: &Arc<Apart>,
+        apart: &Arc<PrivateConnections>,
         fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
     ) -> Result<(), Failure> {
         let (most, name) = (self.hops, wire.hop_header());
@@ -467,7 +467,7 @@ impl Lanes {
     }
 
     /// What this caller says unasked, and whether the target hears it yet.
-    fn saying(&self, link: u64) -> Arc<Mutex<Saying>> {
+    fn saying(&self, link: u64) -> Arc<Mutex<EarlyMessages>> {
         let mut sayings = self.sayings.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(sayings.entry(link).or_default())
     }

@@ -19,15 +19,15 @@
 
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
-use crate::copies::{Copied, Said};
+use crate::copies::{CallResult, CopyTicket};
 use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
 use crate::route::Route;
 use crate::upstream::Upstream;
 use crate::validate;
-use crate::values::{Sides, Values};
-use everywire::layer::{Attempts, Who};
+use crate::values::{ValueFlow, Values};
+use everywire::layer::{Attempts, CallerIdentity};
 use everywire::model::failure::Completed;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::Raised;
@@ -59,7 +59,7 @@ pub(crate) struct Passage {
     target: Option<usize>,
     /// The targets before that.
     tried: Vec<usize>,
-    copied: Copied,
+    copied: CopyTicket,
     /// Brokers that it has passed, this one among them; 0 where nobody counts.
     hops: u32,
     /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
@@ -70,7 +70,12 @@ pub(crate) struct Passage {
 
 impl Passage {
     /// Lets a call in and sends it, or answers it.
-    pub(crate) fn begin(mut request: Request, route: &Arc<Route>, who: &Who, near: Option<Arc<Front>>) {
+    pub(crate) fn begin(
+        mut request: Request,
+        route: &Arc<Route>,
+        who: &CallerIdentity,
+        near: Option<Arc<Front>>,
+    ) {
         let index = request.index();
         if !route.lets(who) {
             route.metrics.refused("denied");
@@ -106,7 +111,7 @@ impl Passage {
             route.metrics.refused("invalid");
             return request.answer(Answer::Failed(&failure));
         }
-        let copied = match Copied::of(route, &request, who, near.as_deref()) {
+        let copied = match CopyTicket::of(route, &request, who, near.as_deref()) {
             Ok(copied) => copied,
             Err(failure) => {
                 route.metrics.refused("copy");
@@ -223,7 +228,7 @@ impl Passage {
         let resolver = self.request.link().resolver();
         let to_callers = !self.route.faces_callers;
         let sides =
-            Sides { route: &self.route, resolver, to: self.far(), back: self.near.clone(), to_callers };
+            ValueFlow { route: &self.route, resolver, to: self.far(), back: self.near.clone(), to_callers };
         sides.lead(body, &operation.arguments)
     }
 
@@ -311,7 +316,7 @@ impl Passage {
         let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
         let to_callers = self.route.faces_callers;
         let sides =
-            Sides { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
+            ValueFlow { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
         sides.lead(body, list).map_err(|failure| failure.with_completed(Completed::Yes))
     }
 
@@ -325,7 +330,7 @@ impl Passage {
             body = handed;
         }
         self.route.metrics.done.inc();
-        self.copied.answer(&self.route, &self.request, &body, Said::Done);
+        self.copied.answer(&self.route, &self.request, &body, CallResult::Done);
         let headers = &self.route.edits.answers;
         if headers.is_empty() {
             self.request.answer(Answer::Done(&body));
@@ -343,7 +348,7 @@ impl Passage {
         } else {
             self.route.metrics.failed(failure.kind());
         }
-        self.copied.answer(&self.route, &self.request, &encoded.body, Said::Passed(encoded));
+        self.copied.answer(&self.route, &self.request, &encoded.body, CallResult::Passed(encoded));
         self.request.answer(Answer::Passed { encoded, failure });
         self.over();
     }
@@ -358,7 +363,7 @@ impl Passage {
             };
             self.answered = true;
             route.metrics.done.inc();
-            self.copied.answer(&route, &self.request, body, Said::Done);
+            self.copied.answer(&route, &self.request, body, CallResult::Done);
             let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
             let headers = &route.edits.answers;
             if headers.is_empty() {
@@ -384,7 +389,7 @@ impl Passage {
         };
         self.answered = true;
         route.metrics.raised.inc();
-        self.copied.answer(&route, &self.request, &raised.body, Said::Raised(known));
+        self.copied.answer(&route, &self.request, &raised.body, CallResult::Raised(known));
         let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
         self.request.answer(Answer::Raised { shape: known, fields: &fields });
         self.over();

@@ -9,7 +9,7 @@
 //! a target, and all targets of one speak one wire; and nothing connects or listens while it is made. Files
 //! are read: contracts, and what they include.
 
-use crate::config::{At, Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, Spot, meant};
+use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, Position, RouteConfig, WithPosition, meant};
 use crate::cross;
 use crate::loops;
 use crate::pass::plain;
@@ -17,7 +17,7 @@ use crate::redirects;
 use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Place, Shape, Wire};
+use everywire_model::{BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 /// The wire of an address.
-fn wire_at(file: &str, spot: Spot, address: &str, mistakes: &mut Mistakes) -> Option<&'static dyn Wire> {
+fn wire_at(file: &str, spot: Position, address: &str, mistakes: &mut Mistakes) -> Option<&'static dyn Wire> {
     let scheme = address.split([':', '+']).next().unwrap_or_default();
     let all = everywire::wires::ALL;
     let found = all.iter().find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)));
@@ -126,8 +126,8 @@ fn places(config: &Config, node: &Node, mistakes: &mut Mistakes) {
     let mut taken: Vec<(&str, Endpoint)> = Vec::new();
     for listen in &config.listens {
         let place = match node.place(&listen.address) {
-            Ok(Place::Listen(profile)) => profile,
-            Ok(Place::Join(_)) => continue,
+            Ok(BindAddress::Listen(profile)) => profile,
+            Ok(BindAddress::Join(_)) => continue,
             Err(failure) => {
                 let message = format!("cannot listen at `{}`: {failure}", shown(&listen.address));
                 mistakes.add(&config.file, listen.spot, message, failure.hint().map(Into::into));
@@ -423,7 +423,7 @@ fn interface(
 /// let calls be tried again, or pass by, unnoticed.
 fn operations(file: &str, route: &RouteConfig, interface: &Interface, mistakes: &mut Mistakes) {
     let known = || interface.operations.iter().map(|operation| operation.label.as_ref());
-    for At { value: pattern, spot } in route.matches.operation.iter().chain(&route.idempotent) {
+    for WithPosition { value: pattern, spot } in route.matches.operation.iter().chain(&route.idempotent) {
         if !interface.operations.iter().any(|held| pattern.fits(&held.label) || pattern.fits(&held.name)) {
             let message = format!("{} has no operation `{pattern}`", interface.name);
             mistakes.add(file, *spot, message, meant(pattern.text(), known()));

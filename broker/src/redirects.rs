@@ -4,7 +4,7 @@
 //! first ([`Wire::makes_objects`]), by the object that they get. These last ones call nothing here: a contract
 //! is read for its mistakes, and the route runs without it.
 
-use crate::config::{At, Mistakes, Mode, RouteConfig};
+use crate::config::{Mistakes, Mode, RouteConfig, WithPosition};
 use everywire::layer::Pattern;
 use everywire_model::Wire;
 
@@ -33,7 +33,8 @@ pub(crate) fn without_contract(
         return None;
     }
     let mut same = RouteConfig { contract: None, interface: None, callbacks: None, ..route.clone() };
-    let named = || At { value: Pattern::exact(&String::from_utf8_lossy(key)), spot: route.name.spot };
+    let named =
+        || WithPosition { value: Pattern::exact(&String::from_utf8_lossy(key)), spot: route.name.spot };
     same.matches.key.get_or_insert_with(named);
     Some(same)
 }

@@ -30,21 +30,21 @@ pub(crate) struct References {
     /// Whether nobody answered behind one of them since room was last looked for.
     missed: AtomicBool,
     /// Both directions, under one lock.
-    held: Mutex<Held>,
+    held: Mutex<ReferenceMap>,
 }
 
 #[derive(Default)]
-struct Held {
+struct ReferenceMap {
     /// The reference that is given in the place of another.
-    given: HashMap<Place, Reference>,
+    given: HashMap<MappingKey, Reference>,
     /// What stands behind a key.
-    meant: HashMap<Bytes, Meant>,
+    meant: HashMap<Bytes, Mapping>,
 }
 
 /// What stands behind a key: what was meant, and what was given for it.
-struct Meant {
+struct Mapping {
     /// Where it was given, and what is meant.
-    place: Place,
+    place: MappingKey,
     /// What was given for it.
     given: Reference,
     /// The route to it, which its gate holds.
@@ -53,9 +53,9 @@ struct Meant {
     at: Weak<Front>,
 }
 
-impl Held {
+impl ReferenceMap {
     /// Forgets some, which are still to be withdrawn.
-    fn lose(&mut self, lost: impl Fn(&Meant) -> bool) -> Vec<(Bytes, Meant)> {
+    fn lose(&mut self, lost: impl Fn(&Mapping) -> bool) -> Vec<(Bytes, Mapping)> {
         let lost: Vec<_> = self.meant.extract_if(|_, meant| lost(meant)).collect();
         lost.iter().for_each(|(_, meant)| drop(self.given.remove(&meant.place)));
         lost
@@ -63,7 +63,7 @@ impl Held {
 }
 
 /// Has objects served no longer. Not under the lock: their routes end.
-fn withdraw(lost: Vec<(Bytes, Meant)>) {
+fn withdraw(lost: Vec<(Bytes, Mapping)>) {
     for (key, meant) in lost {
         if let Some(front) = meant.at.upgrade() {
             front.withdraw(&key);
@@ -72,10 +72,10 @@ fn withdraw(lost: Vec<(Bytes, Meant)>) {
 }
 
 /// Where the listener is at which something is given, whether to callers of the route, and what is meant.
-type Place = (String, bool, Reference);
+type MappingKey = (String, bool, Reference);
 
 /// Who gets a reference, and who gave it.
-pub(crate) struct Way<'w> {
+pub(crate) struct ReferenceFlow<'w> {
     /// The listener of the side that gets it, and that of the side that gave it.
     pub(crate) to: Option<&'w Arc<Front>>,
     pub(crate) back: Option<&'w Arc<Front>>,
@@ -84,7 +84,7 @@ pub(crate) struct Way<'w> {
 }
 
 impl References {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, ReferenceMap> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +100,7 @@ impl References {
         referent: &Referent,
         original: Reference,
         resolver: &dyn Resolver,
-        way: &Way<'_>,
+        way: &ReferenceFlow<'_>,
     ) -> Result<Reference, Failure> {
         if original.profiles.is_empty() {
             return Ok(original);
@@ -151,7 +151,7 @@ impl References {
         let (at, own) = (Arc::downgrade(to), Arc::downgrade(&behind));
         let given = to.serve(&key, interface, behind);
         held.given.insert(id.clone(), given.clone());
-        held.meant.insert(key, Meant { place: id, given: given.clone(), route: own, at });
+        held.meant.insert(key, Mapping { place: id, given: given.clone(), route: own, at });
         let count = held.meant.len();
         drop(held);
         withdraw(lost);
@@ -189,7 +189,7 @@ impl References {
     /// for the metrics.
     pub(crate) fn keep(&self, fronts: &[Arc<Front>]) -> i64 {
         let mut held = self.held();
-        let stays = |meant: &Meant| fronts.iter().any(|front| meant.at.ptr_eq(&Arc::downgrade(front)));
+        let stays = |meant: &Mapping| fronts.iter().any(|front| meant.at.ptr_eq(&Arc::downgrade(front)));
         let lost = held.lose(|meant| !stays(meant));
         let left = gauge(held.meant.len());
         drop(held);

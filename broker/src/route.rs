@@ -10,12 +10,12 @@
 //! way keep theirs. All that a call asks of it (facts of operations, patterns, headers that are told) was
 //! worked out when it was made.
 //!
-//! Who may call: `deny` first, then `allow`, which lets everybody through if it is empty; calls by targets,
+//! CallerIdentity may call: `deny` first, then `allow`, which lets everybody through if it is empty; calls by targets,
 //! of objects that callers have given to them, are not asked.
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
-use crate::config::{At, Mode};
+use crate::config::{Mode, WithPosition};
 use crate::copies::{Copier, Subject};
 use crate::cross::carries;
 use crate::front::Front;
@@ -27,7 +27,7 @@ use crate::pass::{Edits, Lanes, Opaque, headers_fit};
 use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::Upstream;
-use everywire::layer::{Caller, Pattern, Retry, Who};
+use everywire::layer::{Caller, CallerIdentity, Pattern, Retry};
 use everywire::{Bytes, Failure, Interface, Node, Object};
 use everywire_model::{Contract, Headers, Hold, Request};
 use std::sync::{Arc, Weak};
@@ -49,9 +49,9 @@ pub(crate) struct Route {
     pub(crate) facts: Vec<Facts>,
     /// Where callers have to be; none: anywhere.
     peer: Vec<Caller>,
-    /// Who callers have to have proved to be.
+    /// CallerIdentity callers have to have proved to be.
     user: Option<Pattern>,
-    /// Who is let through.
+    /// CallerIdentity is let through.
     lists: Arc<Lists>,
     /// Whether those who call it are the route's callers, and not its targets.
     pub(crate) faces_callers: bool,
@@ -99,12 +99,12 @@ pub(crate) struct Route {
     pub(crate) told: Headers,
 }
 
-/// Who is let through.
+/// CallerIdentity is let through.
 #[derive(Debug, Default)]
 struct Lists {
-    /// Who may call; nobody named: everybody.
+    /// CallerIdentity may call; nobody named: everybody.
     allow: Vec<Caller>,
-    /// Who may not.
+    /// CallerIdentity may not.
     deny: Vec<Caller>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Facts {
 }
 
 /// What routes share of their broker.
-pub(crate) struct World<'w> {
+pub(crate) struct RouteContext<'w> {
     /// The node that calls targets.
     pub(crate) upstream: &'w Node,
     /// Counts.
@@ -143,7 +143,7 @@ impl Route {
         plan: &RoutePlan,
         far: Option<Weak<Front>>,
         mut copies: Vec<Arc<Copier>>,
-        world: &World<'_>,
+        world: &RouteContext<'_>,
     ) -> Result<Arc<Self>, Failure> {
         let config = &plan.config;
         let timeout = config.timeout.unwrap_or(crate::config::TIMEOUT);
@@ -166,7 +166,7 @@ impl Route {
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
         let facts = facts(&plan.interface, |label, name| {
-            let fits = |pattern: &At<Pattern>| pattern.fits(label) || pattern.fits(name);
+            let fits = |pattern: &WithPosition<Pattern>| pattern.fits(label) || pattern.fits(name);
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
         copies.sort_by_key(|copier| !copier.is_required());
@@ -224,7 +224,7 @@ impl Route {
     }
 
     /// The route to an object behind a reference that this one passes on: calls to it are neither matched nor copied, and none is
-    /// attempted twice. Who may call this one may call that one; `faces_callers` says whether it is they who do.
+    /// attempted twice. CallerIdentity may call this one may call that one; `faces_callers` says whether it is they who do.
     pub(crate) fn behind(
         &self,
         interface: Hold<Interface>,
@@ -281,7 +281,7 @@ impl Route {
     }
 
     /// Whether it is for this call by this caller.
-    pub(crate) fn is_for(&self, request: &Request, who: &Who) -> bool {
+    pub(crate) fn is_for(&self, request: &Request, who: &CallerIdentity) -> bool {
         let named = match &self.opaque {
             Some(opaque) => opaque.is_for(request),
             None => self.facts.get(request.index()).is_some_and(|facts| facts.matched),
@@ -294,7 +294,7 @@ impl Route {
 
     /// Whether it lets this caller through: whoever is denied is not, whoever is allowed is, and others are where nobody is named as
     /// allowed. Targets are not asked: they call what callers gave to them.
-    pub(crate) fn lets(&self, who: &Who) -> bool {
+    pub(crate) fn lets(&self, who: &CallerIdentity) -> bool {
         let Lists { allow, deny } = &*self.lists;
         !self.faces_callers
             || (!deny.iter().any(|caller| caller.is(who))

@@ -21,7 +21,7 @@ use everywire::{Failure, Kind, SignalEvent};
 use everywire_model::signal::Listener;
 use everywire_model::visit::WithHeaders;
 use everywire_model::{
-    Emission, Headers, Incoming, Interface, News, Signal, SignalFilter, Sink, Subscription,
+    ChangeSignal, Emission, Headers, Incoming, Interface, Signal, SignalFilter, Sink, Subscription,
 };
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -30,7 +30,7 @@ use std::time::Duration;
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// Whose signals, and where they go.
-pub(crate) struct Watched {
+pub(crate) struct SignalRelay {
     /// The route that the signals pass.
     pub(crate) route: Arc<Route>,
     /// Who emits them.
@@ -38,13 +38,13 @@ pub(crate) struct Watched {
     /// The listeners whose peers hear them.
     pub(crate) to: Vec<Weak<Front>>,
     /// How the target tells of changed attributes, if it does.
-    pub(crate) news: Option<&'static News>,
+    pub(crate) news: Option<&'static ChangeSignal>,
 }
 
 /// Listens to a target until it is dropped.
 pub(crate) struct Watch {
     /// Whose signals.
-    watched: Arc<Watched>,
+    watched: Arc<SignalRelay>,
     /// What tells the thread to end.
     state: Arc<State>,
 }
@@ -53,14 +53,14 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct State {
     /// What has happened.
-    turn: Mutex<Turn>,
+    turn: Mutex<WatchState>,
     /// Rung when something has.
     rung: Condvar,
 }
 
 /// `over`: the watch was dropped. `ended`: the connection is gone.
 #[derive(Default)]
-struct Turn {
+struct WatchState {
     over: bool,
     ended: bool,
 }
@@ -75,7 +75,7 @@ impl State {
 
 impl Watch {
     /// Starts the thread; nothing, if there is none to be had: then the log says so, and signals do not pass.
-    pub(crate) fn start(watched: Watched, log: &Log) -> Option<Self> {
+    pub(crate) fn start(watched: SignalRelay, log: &Log) -> Option<Self> {
         let (watched, state) = (Arc::new(watched), Arc::<State>::default());
         let run = {
             let (watched, state, log) = (Arc::clone(&watched), Arc::clone(&state), log.clone());
@@ -91,7 +91,7 @@ impl Watch {
     }
 
     /// Whether it is one that others would listen to in the same way.
-    pub(crate) fn is_of(&self, other: &Watched) -> bool {
+    pub(crate) fn is_of(&self, other: &SignalRelay) -> bool {
         let (own, its) = (&self.watched.route, &other.route);
         let fronts = || self.watched.to.iter().zip(&other.to).all(|(left, right)| left.ptr_eq(right));
         let signals = |route: &Route| {
@@ -118,7 +118,7 @@ impl Drop for Watch {
 }
 
 /// The thread. A failure is told to the log once in a row.
-fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
+fn run(watched: &Arc<SignalRelay>, state: &Arc<State>, log: &Log) {
     let mut pause = PAUSE.0;
     let mut told = false;
     loop {
@@ -164,9 +164,9 @@ fn run(watched: &Arc<Watched>, state: &Arc<State>, log: &Log) {
 
 /// What a subscription tells: what is heard, and that the connection is gone.
 fn listener(
-    watched: &Arc<Watched>,
+    watched: &Arc<SignalRelay>,
     state: &Arc<State>,
-    hear: impl Fn(&Watched, &Incoming) + Send + Sync + 'static,
+    hear: impl Fn(&SignalRelay, &Incoming) + Send + Sync + 'static,
 ) -> Listener {
     let (watched, state) = (Arc::downgrade(watched), Arc::clone(state));
     Arc::new(move |event| match event {
@@ -181,7 +181,7 @@ fn listener(
 }
 
 /// Subscribes to all signals of the interface at once, or to each where the wire wants them named.
-fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
+fn subscribe(watched: &Arc<SignalRelay>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
     let object = &watched.target.object;
     match object.subscribe(None, listener(watched, state, pass_on)) {
         Ok(subscription) => return Ok(vec![subscription]),
@@ -193,11 +193,11 @@ fn subscribe(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscript
 }
 
 /// The signals of the interface, and news of its attributes.
-fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
+fn listen(watched: &Arc<SignalRelay>, state: &Arc<State>) -> Result<Vec<Subscription>, Failure> {
     let interface = &watched.route.interface;
     let mut all = if interface.signals.is_empty() { Vec::new() } else { subscribe(watched, state)? };
     if let Some(news) = watched.news.filter(|_| !interface.attributes.is_empty()) {
-        let hear = move |watched: &Watched, heard: &Incoming| tell_news(watched, news, heard);
+        let hear = move |watched: &SignalRelay, heard: &Incoming| tell_news(watched, news, heard);
         let target = watched.target.object.target();
         let listener = listener(watched, state, hear);
         let filter = SignalFilter { interface: Some(news.interface), signal: Some(news.signal) };
@@ -207,7 +207,7 @@ fn listen(watched: &Arc<Watched>, state: &Arc<State>) -> Result<Vec<Subscription
 }
 
 /// Emits a signal at each listener as one of the object that stands for the target there.
-fn pass_on(watched: &Watched, heard: &Incoming) {
+fn pass_on(watched: &SignalRelay, heard: &Incoming) {
     let interface = &watched.route.interface;
     if let Some(signal) = interface.signal(&heard.operation) {
         emit(watched, heard, interface, signal, |_| true);
@@ -215,7 +215,7 @@ fn pass_on(watched: &Watched, heard: &Incoming) {
 }
 
 /// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
-fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
+fn tell_news(watched: &SignalRelay, news: &'static ChangeSignal, heard: &Incoming) {
     if (news.is_of)(&heard.body, &watched.route.interface) {
         let tells = |front: &Front| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
         emit(watched, heard, news.interface, news.signal, tells);
@@ -224,7 +224,7 @@ fn tell_news(watched: &Watched, news: &'static News, heard: &Incoming) {
 
 /// Emits what was heard as a signal of the object that stands for the target, at some listeners, unless it has passed too many brokers.
 fn emit(
-    watched: &Watched,
+    watched: &SignalRelay,
     heard: &Incoming,
     interface: &Interface,
     signal: &Signal,

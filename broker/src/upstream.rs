@@ -20,11 +20,11 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::front::Front;
-use crate::held::Kept;
 use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
+use crate::waiting_calls::Admission;
 use everywire::{Failure, Initiator, Kind, Object};
 use everywire_model::visit::WithHeaders;
 use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
@@ -189,9 +189,9 @@ impl Upstream {
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
         if let Some(lanes) = &self.lanes {
             return match lanes.held.keep(passage, WAITING) {
-                Kept::Free(passage) => self.by_lane(lanes, passage),
-                Kept::Waits => {}
-                Kept::Full(passage) => passage.ended(Outcome::Failed(crowded())),
+                Admission::Free(passage) => self.by_lane(lanes, passage),
+                Admission::Waits => {}
+                Admission::Full(passage) => passage.ended(Outcome::Failed(crowded())),
             };
         }
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
@@ -356,7 +356,7 @@ impl Upstream {
             return passage.handed_on(sent);
         }
         self.common.outstanding.fetch_add(1, Ordering::AcqRel);
-        let under_way = UnderWay(Arc::clone(self));
+        let under_way = ActiveCall(Arc::clone(self));
         let note = passage.note();
         let ticket = target.submit(
             method,
@@ -411,9 +411,9 @@ impl Upstream {
 }
 
 /// A call under way, while it is.
-struct UnderWay(Arc<Upstream>);
+struct ActiveCall(Arc<Upstream>);
 
-impl Drop for UnderWay {
+impl Drop for ActiveCall {
     fn drop(&mut self) {
         self.0.common.outstanding.fetch_sub(1, Ordering::AcqRel);
     }

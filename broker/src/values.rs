@@ -5,7 +5,7 @@
 
 use crate::cross::{self, Replace};
 use crate::front::Front;
-use crate::references::Way;
+use crate::references::ReferenceFlow;
 use crate::route::Route;
 use crate::validate::Reader;
 use everywire::{Failure, Reference};
@@ -22,7 +22,7 @@ pub(crate) struct Values {
 }
 
 /// Two sides of a route, and what finds the objects behind references of the one that gives values.
-pub(crate) struct Sides<'s> {
+pub(crate) struct ValueFlow<'s> {
     pub(crate) route: &'s Arc<Route>,
     pub(crate) resolver: Arc<dyn Resolver>,
     /// The listener of the side that gets the values, and that of the side that gave them.
@@ -32,14 +32,15 @@ pub(crate) struct Sides<'s> {
     pub(crate) to_callers: bool,
 }
 
-impl Sides<'_> {
+impl ValueFlow<'_> {
     /// Values that may hold references: each leads to the broker from now on.
     ///
     /// # Errors
     /// The values do not decode, or a reference cannot be passed on.
     pub(crate) fn lead(&self, body: &Body, list: &Shape) -> Result<Values, Failure> {
         let led = RefCell::new(Vec::new());
-        let way = Way { to: self.to.as_ref(), back: self.back.as_ref(), to_callers: self.to_callers };
+        let way =
+            ReferenceFlow { to: self.to.as_ref(), back: self.back.as_ref(), to_callers: self.to_callers };
         let lead = |referent: &Referent, reference: Reference| {
             let references = &self.route.references;
             let given = references.lead(self.route, referent, reference, &*self.resolver, &way)?;

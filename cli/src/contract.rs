@@ -4,9 +4,9 @@
 //! What a contract has and cannot be used is a warning on standard error; only a contract without
 //! anything usable is an error.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::note;
 use crate::stranger;
-use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Kind, Object};
 pub(crate) use everywire_dynamic::wording::last_part;
 use everywire_dynamic::{ObjectContract, wire_of};
@@ -33,7 +33,7 @@ pub(crate) fn of_file(path: &Path, given: &Preprocess) -> Done<ObjectContract> {
         );
     let known = ObjectContract::from_file(path, &given)
         // The message has all mistakes of the file, with their lines.
-        .map_err(|failure| Trouble::contract(failure.message().to_owned()))?;
+        .map_err(|failure| CliError::contract(failure.message().to_owned()))?;
     Ok(warned(known))
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn of(object: &Object, path: Option<&Path>, given: &Preprocess) -> Do
                 }
                 _ => "the object does not tell its contract",
             };
-            let trouble = stranger::named(Trouble::failure(what, &failure), object.reference());
+            let trouble = stranger::named(CliError::failure(what, &failure), object.reference());
             if failure.kind() == Kind::Unsupported {
                 trouble.hint("give the contract with --contract FILE")
             } else {

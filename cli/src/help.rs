@@ -5,7 +5,7 @@
 //! printed behind its help by `main`. A mistake is not what clap prints, but three lines, or with
 //! `--json` one object, like any other failure (`mistake`).
 
-use crate::trouble::Trouble;
+use crate::cli_error::CliError;
 use clap::Command;
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -93,7 +93,7 @@ impl Examples {
 }
 
 /// A mistake as clap found it, in three lines. `words` are those of the command line, `program` is the whole command.
-pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) -> Box<Trouble> {
+pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) -> Box<CliError> {
     let of = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(texts)) => texts.clone(),
@@ -121,7 +121,7 @@ pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) 
                 (None, [only]) => format!("write `{named} {only} {given}`"),
                 (None, _) => format!("`{named} --help` says what each does"),
             };
-            Trouble::usage(
+            CliError::usage(
                 format!("there is no `{named} {given}`"),
                 format!("`{named}` has {}", all.join(", ")),
             )
@@ -130,7 +130,7 @@ pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) 
         ErrorKind::UnknownArgument => {
             let given = of(ContextKind::InvalidArg).concat();
             if !given.starts_with('-') {
-                return Trouble::usage(format!("`{given}` is one word too many"), message)
+                return CliError::usage(format!("`{given}` is one word too many"), message)
                     .hint(format!("quote what has blanks in it; `{named} --help` has examples"));
             }
             let options = || within.get_arguments().filter_map(|argument| argument.get_long());
@@ -151,7 +151,7 @@ pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) 
                     "; arguments of an operation are NAME=VALUE, and behind -- words may begin with a hyphen",
                 );
             }
-            Trouble::usage(format!("there is no option `{given}`"), format!("`{named}` does not have it"))
+            CliError::usage(format!("there is no option `{given}`"), format!("`{named}` does not have it"))
                 .hint(hint)
         }
         ErrorKind::MissingRequiredArgument => {
@@ -162,9 +162,9 @@ pub(crate) fn mistake(error: &clap::Error, words: &[String], program: &Command) 
                 true => format!("`{named} --help` has examples"),
                 false => format!("write {usage}; `{named} --help` has examples"),
             };
-            Trouble::usage("the command line is not complete", format!("missing: {missing}")).hint(hint)
+            CliError::usage("the command line is not complete", format!("missing: {missing}")).hint(hint)
         }
-        _ => Trouble::usage("the command line cannot be understood", message)
+        _ => CliError::usage("the command line cannot be understood", message)
             .hint(tip.unwrap_or_else(|| format!("`{named} --help` has examples"))),
     }
 }

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cli_error;
 mod codes;
 mod complete;
 mod contract;
@@ -25,7 +26,6 @@ mod secrets;
 mod stranger;
 mod target;
 mod trace;
-mod trouble;
 mod verbs;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -119,7 +119,7 @@ fn main() -> ExitCode {
 }
 
 /// Shows a failure, and makes the exit code.
-fn end(done: trouble::Done, json: bool, style: Style) -> ExitCode {
+fn end(done: cli_error::Done, json: bool, style: Style) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
@@ -152,11 +152,11 @@ fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> Ex
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
-        return ExitCode::from(trouble::USAGE);
+        return ExitCode::from(cli_error::USAGE);
     }
     let (json, plain) = (is_given(raw, "--json"), is_given(raw, "--no-color"));
     help::mistake(error, raw, &whole()).show(json, Style::detect(plain));
-    ExitCode::from(trouble::USAGE)
+    ExitCode::from(cli_error::USAGE)
 }
 
 #[cfg(test)]

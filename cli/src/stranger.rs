@@ -1,8 +1,8 @@
 //! Who answers where another wire was expected: what [`everywire::stranger`] finds, told with what went wrong.
 
-pub(crate) use everywire::stranger::{Answer, Foreign, Met, Stream, connect, text};
+pub(crate) use everywire::stranger::{Answer, Detection, ForeignProtocol, Stream, connect, text};
 
-use crate::trouble::{REFUSED, Trouble, UNREACHABLE, VIOLATION};
+use crate::cli_error::{CliError, REFUSED, UNREACHABLE, VIOLATION};
 use everywire::model::{Endpoint, Profile, Reference, Wire};
 use everywire::wires::ALL;
 use everywire::{Kind, stranger};
@@ -10,7 +10,7 @@ use everywire::{Kind, stranger};
 /// Adds to a failure which protocol answers where the object was looked for, if it is another one's.
 /// That takes further connections to the peer, so it is done only for failures that may come from the
 /// connection itself.
-pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble> {
+pub(crate) fn named(trouble: Box<CliError>, reference: &Reference) -> Box<CliError> {
     if trouble.lacks_advice()
         && let Some(hint) = where_to_look(&trouble, reference)
     {
@@ -31,7 +31,7 @@ pub(crate) fn named(trouble: Box<Trouble>, reference: &Reference) -> Box<Trouble
 }
 
 /// What to do where there is no object of that key, or no bus: with the address put in, so that it can be pasted.
-fn where_to_look(trouble: &Trouble, reference: &Reference) -> Option<String> {
+fn where_to_look(trouble: &CliError, reference: &Reference) -> Option<String> {
     let profile = reference.profiles.first()?;
     let wire = everywire::wires::named(profile.wire)?;
     if trouble.kind() == Kind::Unreachable.word() {
@@ -71,7 +71,7 @@ pub(crate) fn bus(address: &str) -> Option<&'static str> {
 }
 
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
-pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Met {
+pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Detection {
     stranger::who(ALL, expected, endpoint)
 }
 
@@ -87,7 +87,7 @@ mod tests {
         let reference = wire.parse("dbus:session/org.example.Lamp/lamp").unwrap();
         let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "the name was not provided");
         let hint =
-            |failure: &Failure| where_to_look(&Trouble::failure("the call", failure), &reference).unwrap();
+            |failure: &Failure| where_to_look(&CliError::failure("the call", failure), &reference).unwrap();
         assert!(hint(&failure).contains("is there a session bus?"));
         let told = hint(&failure.with_code("org.freedesktop.DBus.Error.ServiceUnknown"));
         assert_eq!(told, "is the service running? `everywire list dbus:session` tells who is on the bus");
@@ -103,7 +103,7 @@ mod tests {
         let reference = wire.parse(&address).unwrap();
         for (kind, is_told) in [(Kind::TimedOut, true), (Kind::Busy, false), (Kind::LimitExceeded, false)] {
             let failure = Failure::new(kind, Initiator::Peer, "it did not work");
-            let told = named(Trouble::failure("the call", &failure), &reference).why();
+            let told = named(CliError::failure("the call", &failure), &reference).why();
             let ended = "connections are taken there, and each ends without an answer";
             assert_eq!(told.contains(ended), is_told, "{told}");
         }
@@ -121,7 +121,7 @@ mod tests {
         let reference = wire.parse(&address).unwrap();
         let failure = Failure::new(Kind::Unreachable, Initiator::Peer, "it did not work");
         for _ in 0..50 {
-            let told = named(Trouble::failure("the call", &failure), &reference).why();
+            let told = named(CliError::failure("the call", &failure), &reference).why();
             assert!(told.contains("each ends without an answer"), "{told}");
         }
     }

@@ -3,15 +3,15 @@
 //!
 //! Nothing is asked here: a text that is no reference is found out by whoever parses it.
 
-use crate::trouble::{Done, Trouble};
+use crate::cli_error::{CliError, Done};
 use everywire::{Failure, Kind};
 
 /// A text that leads to no object, as a failure: because it is no reference (`otherwise` says so), or
 /// because whoever was asked for it did not tell one.
-pub(crate) fn unfit(otherwise: impl Into<String>, text: &str, failure: &Failure) -> Box<Trouble> {
+pub(crate) fn unfit(otherwise: impl Into<String>, text: &str, failure: &Failure) -> Box<CliError> {
     match failure.kind() {
-        Kind::BadReference | Kind::Unsupported | Kind::LimitExceeded => Trouble::failure(otherwise, failure),
-        _ => Trouble::failure(format!("cannot look up `{text}`"), failure),
+        Kind::BadReference | Kind::Unsupported | Kind::LimitExceeded => CliError::failure(otherwise, failure),
+        _ => CliError::failure(format!("cannot look up `{text}`"), failure),
     }
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn text(given: &str) -> Done<String> {
     let (file, name) = split(file);
     let what = || format!("the reference in `{file}` cannot be read");
     let content = std::fs::read_to_string(file).map_err(|error| {
-        Trouble::local(what(), &error)
+        CliError::local(what(), &error)
             .hint("@FILE reads a reference, @FILE:NAME the one of that name, from a file")
     })?;
     let lines: Vec<&str> = content.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -38,15 +38,15 @@ pub(crate) fn text(given: &str) -> Done<String> {
     match (found, name) {
         (Some(text), _) => Ok(text.trim().to_owned()),
         (None, Some(name)) if !named.is_empty() => {
-            Err(Trouble::usage(what(), format!("it has no `{name}`; it has {}", names()))
+            Err(CliError::usage(what(), format!("it has no `{name}`; it has {}", names()))
                 .hint("choose one of these"))
         }
         (None, _) if !named.is_empty() => {
-            Err(Trouble::usage(what(), format!("it holds several: {}", names()))
+            Err(CliError::usage(what(), format!("it holds several: {}", names()))
                 .hint(format!("choose one: @{file}:NAME")))
         }
         (None, _) => {
-            Err(Trouble::usage(what(), "it does not hold one reference, nor lines of NAME, tab, reference"))
+            Err(CliError::usage(what(), "it does not hold one reference, nor lines of NAME, tab, reference"))
         }
     }
 }

@@ -4,7 +4,7 @@
 //! case of its kind: types and traits in capitals, functions with underscores, constants in capitals with
 //! underscores. Any text becomes an identifier; what has no letter at all is `unnamed`.
 //!
-//! Two names of a contract may become one (`fooBar` and `foo_bar`). `Taken` gives numbers to the later ones
+//! Two names of a contract may become one (`fooBar` and `foo_bar`). `UniqueNames` gives numbers to the later ones
 //! in the order of the contract, so that the same contract always gives the same names. Names that generated
 //! code uses itself are taken from the beginning.
 //!
@@ -164,9 +164,9 @@ const STATICS: [&str; 3] = ["TEXT", "WIDE_TEXT", "ANY_OBJECT"];
 
 /// Names already given in one scope. A name that is taken gets a number, in the order of the contract.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(HashSet<String>);
+pub(crate) struct UniqueNames(HashSet<String>);
 
-impl Taken {
+impl UniqueNames {
     /// With the names that types must not have.
     pub(crate) fn types() -> Self {
         Self::with(&TYPES)
@@ -215,7 +215,7 @@ pub(crate) fn distinct<'n>(
     names: impl IntoIterator<Item = &'n str>,
     case: fn(&str) -> String,
 ) -> Vec<String> {
-    let mut taken = Taken::default();
+    let mut taken = UniqueNames::default();
     names.into_iter().map(|name| taken.name_value(case(name))).collect()
 }
 
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_taken_name_gets_a_number() {
-        let mut taken = Taken::types();
+        let mut taken = UniqueNames::types();
         assert_eq!(taken.name_type("Option".into()), "Option2");
         assert_eq!(taken.name_type("Option".into()), "Option3");
         assert_eq!(

@@ -8,7 +8,7 @@
 //! Invariant: a record is written with one call, so whoever kills the process finds whole records in
 //! the file.
 
-use crate::process::{Launch, Running, Spot};
+use crate::process::{ChildGuard, Launch, ProcessPlacement};
 use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::ffi::CString;
@@ -34,7 +34,7 @@ const ETHERNET: u32 = 1;
 
 /// A capture that goes on until this is dropped.
 pub(crate) struct Capture {
-    _running: Running,
+    _running: ChildGuard,
 }
 
 impl Capture {
@@ -43,9 +43,14 @@ impl Capture {
     ///
     /// # Errors
     /// This user may not capture there, or it did not get ready in time.
-    pub(crate) fn start(spot: &Spot, interface: &str, file: &Path, dir: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        spot: &ProcessPlacement,
+        interface: &str,
+        file: &Path,
+        dir: &Path,
+    ) -> Result<Self, Failure> {
         let launch = Launch::own("capture")?.with([interface]).with([file]);
-        let (running, _) = Running::start_and_hear(&launch, spot, dir, "capture", PATIENCE)?;
+        let (running, _) = ChildGuard::start_and_hear(&launch, spot, dir, "capture", PATIENCE)?;
         Ok(Self { _running: running })
     }
 }

@@ -22,11 +22,11 @@ use crate::contestants::{self, Contestant, Missing};
 use crate::load::Account;
 use crate::machine::Machine;
 use crate::options::Options;
-use crate::pace::{self, Course, Load, Pace, Rest};
+use crate::pace::{self, Load, Pace, Rest, RoundPlan};
 use crate::placement::{self, Placement};
 use crate::progress::Progress;
 use crate::race::{self, Race};
-use crate::report::{Absent, Entered, LeftOut, Report};
+use crate::report::{Absent, ContestantEntry, OmittedEntry, Report};
 use crate::{broken, fresh, interrupted, process};
 use cells::Cell;
 use everywire_model::Failure;
@@ -75,7 +75,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     let rest = ground.rest();
     let course = match options.time(&races) {
         Some(time) => pace::choose(time, rest, &options.rounds(), |everywhere| ground.load(everywhere)),
-        None => Course { rounds: options.rounds().first().copied().unwrap_or(2), everywhere: true },
+        None => RoundPlan { rounds: options.rounds().first().copied().unwrap_or(2), everywhere: true },
     };
     let load = ground.load(course.everywhere).times(course.rounds);
     let progress = Progress::new(options.silent, load.quick + load.slow);
@@ -121,7 +121,7 @@ struct Ground<'a> {
 
 impl Ground<'_> {
     /// The clients of one round, over all waves, races and placements. `everywhere` is that of a
-    /// `Course`. A wave in which nobody of its own races at a placement has no heat there, so the raw
+    /// `RoundPlan`. A wave in which nobody of its own races at a placement has no heat there, so the raw
     /// contestants are not counted for it either.
     fn load(&self, everywhere: bool) -> Load {
         let at = |race: &Race, placement: &Placement, wave: u8| -> Load {
@@ -178,8 +178,8 @@ impl Ground<'_> {
     /// Names in `left_out` what this course gives up before it begins: rounds, slow contestants at
     /// pinned placements, frames that only a thorough derby counts, and places where a foreign server
     /// cannot be put. What falls out later, for lack of time, is added where it happens.
-    fn leave_out(&self, course: Course, left_out: &mut Vec<LeftOut>) {
-        let mut leave = |what: String, why: &str| left_out.push(LeftOut { what, why: why.to_owned() });
+    fn leave_out(&self, course: RoundPlan, left_out: &mut Vec<OmittedEntry>) {
+        let mut leave = |what: String, why: &str| left_out.push(OmittedEntry { what, why: why.to_owned() });
         if !self.options.thorough && self.options.rounds.is_none() && course.rounds < pace::ROUNDS[0] {
             leave(
                 format!("{} of {} rounds", pace::ROUNDS[0] - course.rounds, pace::ROUNDS[0]),
@@ -271,7 +271,7 @@ fn foreign(held: &Contestant) -> bool {
 
 /// Whether a contestant races at this placement, by the options and the course alone (not by whether it
 /// is ready). Plan and races both ask here, so that what was planned is what is run. `everywhere` is
-/// that of the `Course`: without it, contestants that start slowly do not race where the CPUs are
+/// that of the `RoundPlan`: without it, contestants that start slowly do not race where the CPUs are
 /// given.
 fn starts(
     options: &Options,
@@ -376,14 +376,14 @@ struct Derby<'a> {
     placements: &'a [Placement],
     waves: &'a [u8],
     progress: &'a Progress,
-    course: Course,
+    course: RoundPlan,
     pace: Pace,
     /// Of each contestant.
     states: Vec<State>,
     /// Contestant and what happened to it first.
     failed: BTreeMap<String, Failure>,
     /// What did not run, with the reason, in the order in which it was noticed; the report groups it.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<OmittedEntry>,
     /// What is known of a race, a placement, a contestant and an operation, by their numbers.
     cells: BTreeMap<(usize, usize, usize, usize), Cell>,
     /// What other programs of the machine used while clients ran.
@@ -437,7 +437,7 @@ impl Derby<'_> {
         }
         traces::conclude(report);
         report.load = self.account.close(placement::online_cpus());
-        report.left_out = LeftOut::grouped(&self.left_out);
+        report.left_out = OmittedEntry::grouped(&self.left_out);
         report.interrupted = interrupted().map(signal_name);
         report.remarks = std::mem::take(&mut self.remarks);
         report.judge();
@@ -477,7 +477,7 @@ impl Derby<'_> {
         }
         let (left, building) = (self.pace.remaining(Instant::now()), contestant.setup.building());
         if !building.is_zero() && left.is_some_and(|left| left < building) {
-            self.left_out.push(LeftOut {
+            self.left_out.push(OmittedEntry {
                 what: contestant.name.clone(),
                 why: "it has to be built first, and the time is too short for that; race it with --only once, or give more --time"
                     .into(),
@@ -489,7 +489,7 @@ impl Derby<'_> {
         process::build_until(self.pace.end());
         match contestant.setup.prepare() {
             Ok(version) => {
-                report.contestants.push(Entered {
+                report.contestants.push(ContestantEntry {
                     name: contestant.name.clone(),
                     title: contestant.title.clone(),
                     version,

@@ -36,7 +36,7 @@ pub use engine::run;
 pub use interruption::{interrupt, interrupted};
 pub use load::Load;
 pub use options::Options;
-pub use report::{LeftOut, Report, Row};
+pub use report::{OmittedEntry, Report, Row};
 
 use everywire_model::{Failure, Initiator, Kind};
 

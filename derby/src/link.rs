@@ -14,7 +14,7 @@
 //! addresses are fixed, and cannot clash with others: each link has namespaces of its own.
 
 use crate::fresh::Fresh;
-use crate::process::{Launch, Running, Spot, complete, end_with};
+use crate::process::{ChildGuard, Launch, ProcessPlacement, complete, end_with};
 use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::fs::File;
@@ -78,7 +78,7 @@ pub(crate) struct Namespace {
     user: Option<File>,
     /// The network namespace itself.
     net: File,
-    _holder: Running,
+    _holder: ChildGuard,
 }
 
 /// The two sides, joined.
@@ -86,7 +86,7 @@ pub(crate) struct Link {
     pub(crate) server: Namespace,
     pub(crate) client: Namespace,
     /// Carries the frames, if the link has a shape; it stops when this is dropped.
-    _emulator: Option<Running>,
+    _emulator: Option<ChildGuard>,
     _dir: Fresh,
 }
 
@@ -97,9 +97,9 @@ impl Namespace {
         // The second one belongs to the same user namespace: whoever is privileged there may join the two.
         let privileged = within.is_some() || rustix_is_root();
         let launch = launch.with([if privileged { "net" } else { "user" }]);
-        let spot = Spot { cpu: None, net: within.map(Self::descriptors) };
+        let spot = ProcessPlacement { cpu: None, net: within.map(Self::descriptors) };
         let (holder, _) =
-            Running::start_and_hear(&launch, &spot, dir, name, PATIENCE).map_err(|failure| {
+            ChildGuard::start_and_hear(&launch, &spot, dir, name, PATIENCE).map_err(|failure| {
                 failure.with_hint(
                     "user namespaces may be forbidden here: ask root, or leave out the remote placement",
                 )
@@ -120,7 +120,7 @@ impl Namespace {
     /// Runs `ip` in it with these words, and returns its standard output.
     fn ip(&self, dir: &Path, words: &str) -> Result<String, Failure> {
         let launch = Launch::new("ip").with(words.split(' '));
-        let spot = Spot { cpu: None, net: Some(self.descriptors()) };
+        let spot = ProcessPlacement { cpu: None, net: Some(self.descriptors()) };
         complete(&launch, &spot, dir, "ip", PATIENCE).map_err(|failure| {
             failure.with_hint(format!("`ip` sets up the link: {}", everywire_peers::install_hint(&["ip"])))
         })
@@ -175,14 +175,14 @@ impl Link {
 }
 
 /// Starts the process that carries frames between two interfaces that it makes, one in each namespace.
-fn emulate(server: &Namespace, client: &Namespace, shape: Shape, dir: &Path) -> Result<Running, Failure> {
+fn emulate(server: &Namespace, client: &Namespace, shape: Shape, dir: &Path) -> Result<ChildGuard, Failure> {
     let launch = Launch::own("link")?
         .handing(&server.net)
         .handing(&client.net)
         .with([server.net.as_raw_fd().to_string(), client.net.as_raw_fd().to_string()])
         .with([shape.delay.as_nanos().to_string(), shape.rate.to_string()]);
-    let spot = Spot { cpu: None, net: Some(server.descriptors()) };
-    Running::start_and_hear(&launch, &spot, dir, "link", PATIENCE).map(|(running, _)| running)
+    let spot = ProcessPlacement { cpu: None, net: Some(server.descriptors()) };
+    ChildGuard::start_and_hear(&launch, &spot, dir, "link", PATIENCE).map(|(running, _)| running)
 }
 
 /// Whether this process may make network namespaces without a user namespace around them.

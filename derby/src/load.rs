@@ -37,7 +37,7 @@ pub(crate) struct Account {
 
 /// The counters when a client starts. A counter that cannot be read is `None`, and that client is then
 /// not accounted.
-pub(crate) struct Before {
+pub(crate) struct StartCounters {
     at: Instant,
     all_us: Option<f64>,
     own_us: Option<f64>,
@@ -45,13 +45,13 @@ pub(crate) struct Before {
 
 impl Account {
     /// A client starts; `servers` are the processes that it will keep busy.
-    pub(crate) fn begin(servers: &[u32]) -> Before {
-        Before { at: Instant::now(), all_us: used(), own_us: own(servers) }
+    pub(crate) fn begin(servers: &[u32]) -> StartCounters {
+        StartCounters { at: Instant::now(), all_us: used(), own_us: own(servers) }
     }
 
     /// It has ended, and was waited for: only then its CPU time is among that of this process's
     /// children. `servers` are the same as at the beginning.
-    pub(crate) fn end(&mut self, before: &Before, servers: &[u32]) {
+    pub(crate) fn end(&mut self, before: &StartCounters, servers: &[u32]) {
         let between = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
         let all = between(before.all_us, used());
         let own = between(before.own_us, own(servers));

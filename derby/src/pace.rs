@@ -99,7 +99,7 @@ impl Rest {
 
 /// How much of a derby fits its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Course {
+pub(crate) struct RoundPlan {
     /// Rounds, the first of which is dropped.
     pub(crate) rounds: usize,
     /// Whether those that start slowly race at every placement, or only where the kernel puts them and between two machines.
@@ -110,18 +110,18 @@ pub(crate) struct Course {
 /// slowly, then fewer rounds still, until each operation has `GOOD`. `rounds` are the numbers to choose
 /// from, the largest first; `load` says what one round has, everywhere or not. Where nothing fits the
 /// smallest course is returned: `allot` then leaves clients out.
-pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn(bool) -> Load) -> Course {
-    let fits = |course: &Course| {
+pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn(bool) -> Load) -> RoundPlan {
+    let fits = |course: &RoundPlan| {
         let load = load(course.everywhere).times(course.rounds);
         share(time.saturating_sub(rest.building + rest.takes(START)), load, START, SLOW_START) >= GOOD
     };
     let fewest = rounds.last().copied().unwrap_or(2);
     let many = rounds.iter().copied().filter(|n| *n > fewest || rounds.len() == 1);
     let few = rounds.iter().copied();
-    many.map(|rounds| Course { rounds, everywhere: true })
-        .chain(few.map(|rounds| Course { rounds, everywhere: false }))
+    many.map(|rounds| RoundPlan { rounds, everywhere: true })
+        .chain(few.map(|rounds| RoundPlan { rounds, everywhere: false }))
         .find(fits)
-        .unwrap_or(Course { rounds: fewest, everywhere: false })
+        .unwrap_or(RoundPlan { rounds: fewest, everywhere: false })
 }
 
 /// The time of one operation if all of the load is to fit into `time`, starting and warming up
@@ -396,8 +396,8 @@ mod tests {
             [Load::client(false, 7).times(120), slow].into_iter().sum()
         };
         let course = |seconds| choose(Duration::from_secs(seconds), Rest::default(), &ROUNDS, load);
-        assert_eq!(course(3600), Course { rounds: 6, everywhere: true });
-        assert_eq!(course(30), Course { rounds: 3, everywhere: false });
+        assert_eq!(course(3600), RoundPlan { rounds: 6, everywhere: true });
+        assert_eq!(course(30), RoundPlan { rounds: 3, everywhere: false });
         let [mut rounds, mut everywhere] = [7, 1];
         for seconds in [600, 400, 300, 200, 100, 60, 30] {
             let course = course(seconds);

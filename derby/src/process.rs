@@ -1,6 +1,6 @@
 //! Children: started on a CPU, bounded in time, and never alive after the coordinator.
 //!
-//! A `Launch` says what to start, a `Spot` where. Three ways lead from there: `Running` is a server
+//! A `Launch` says what to start, a `ProcessPlacement` where. Three ways lead from there: `ChildGuard` is a server
 //! that stays until it is dropped; `complete` runs a client to its end and returns its standard output;
 //! `output` runs a program of this machine, such as a compiler.
 //!
@@ -47,7 +47,7 @@ pub struct Launch {
 
 /// Where a program runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spot {
+pub(crate) struct ProcessPlacement {
     /// On which CPU; `None`: wherever the kernel likes.
     pub(crate) cpu: Option<usize>,
     /// In which user namespace and network namespace, as descriptors that stay open until it runs;
@@ -56,7 +56,7 @@ pub(crate) struct Spot {
     pub(crate) net: Option<(Option<RawFd>, RawFd)>,
 }
 
-impl From<Option<usize>> for Spot {
+impl From<Option<usize>> for ProcessPlacement {
     fn from(cpu: Option<usize>) -> Self {
         Self { cpu, net: None }
     }
@@ -115,7 +115,7 @@ impl Launch {
 
     /// As a command, for whoever sets its pipes. What is said here happens in the child between fork
     /// and exec: a failure there is an error of `spawn`.
-    pub(crate) fn command(&self, spot: &Spot) -> Command {
+    pub(crate) fn command(&self, spot: &ProcessPlacement) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
@@ -242,7 +242,7 @@ fn memory() -> std::io::Result<File> {
 
 /// A child that is killed when this is dropped. What it has started itself is not: a program that
 /// leaves helpers behind has to end them.
-pub(crate) struct Running {
+pub(crate) struct ChildGuard {
     child: Child,
     /// What failures call it; also the stem of its file of errors.
     name: String,
@@ -250,13 +250,18 @@ pub(crate) struct Running {
     errors: PathBuf,
 }
 
-impl Running {
+impl ChildGuard {
     /// Starts a server, and returns at once; its standard output is thrown away. `await_file` or
     /// `await_port` tells when it is ready.
     ///
     /// # Errors
     /// It cannot be started, or its file of errors cannot be made.
-    pub(crate) fn start(launch: &Launch, spot: &Spot, dir: &Path, name: &str) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        launch: &Launch,
+        spot: &ProcessPlacement,
+        dir: &Path,
+        name: &str,
+    ) -> Result<Self, Failure> {
         Self::spawn(launch, spot, dir, name, Stdio::null())
     }
 
@@ -267,7 +272,7 @@ impl Running {
     /// It cannot be started, or does not write a whole line in this time.
     pub(crate) fn start_and_hear(
         launch: &Launch,
-        spot: &Spot,
+        spot: &ProcessPlacement,
         dir: &Path,
         name: &str,
         limit: Duration,
@@ -289,7 +294,13 @@ impl Running {
 
     /// Starts it without standard input, with `output` as its standard output, in the list of
     /// `interruption`.
-    fn spawn(launch: &Launch, spot: &Spot, dir: &Path, name: &str, output: Stdio) -> Result<Self, Failure> {
+    fn spawn(
+        launch: &Launch,
+        spot: &ProcessPlacement,
+        dir: &Path,
+        name: &str,
+        output: Stdio,
+    ) -> Result<Self, Failure> {
         let errors = dir.join(format!("{name}.stderr"));
         let file = File::create(&errors).map_err(|error| broken(format!("{}: {error}", errors.display())))?;
         let mut command = launch.command(spot);
@@ -359,7 +370,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         // Fails only if it has ended already, which is what is wanted.
         let _ = self.child.kill();
@@ -375,12 +386,12 @@ impl Drop for Running {
 /// `limit`.
 pub(crate) fn complete(
     launch: &Launch,
-    spot: &Spot,
+    spot: &ProcessPlacement,
     dir: &Path,
     name: &str,
     limit: Duration,
 ) -> Result<String, Failure> {
-    let mut running = Running::spawn(launch, spot, dir, name, Stdio::piped())?;
+    let mut running = ChildGuard::spawn(launch, spot, dir, name, Stdio::piped())?;
     let Some(mut output) = running.child.stdout.take() else { return Err(broken("a pipe is missing")) };
     let begun = Instant::now();
     let (done, wait) = mpsc::channel();
@@ -422,7 +433,13 @@ mod tests {
     fn output_is_returned_and_failure_is_quoted() {
         let dir = Fresh::new().unwrap();
         let run = |script: &str| {
-            complete(&shell(script), &Spot::default(), dir.path(), "child", Duration::from_secs(20))
+            complete(
+                &shell(script),
+                &ProcessPlacement::default(),
+                dir.path(),
+                "child",
+                Duration::from_secs(20),
+            )
         };
         assert_eq!(run("echo yes").unwrap(), "yes\n");
         let failure = run("echo because >&2; exit 3").unwrap_err();
@@ -436,11 +453,13 @@ mod tests {
         let dir = Fresh::new().unwrap();
         let limit = Duration::from_millis(50);
         let failure =
-            complete(&shell("exec sleep 60"), &Spot::default(), dir.path(), "child", limit).unwrap_err();
+            complete(&shell("exec sleep 60"), &ProcessPlacement::default(), dir.path(), "child", limit)
+                .unwrap_err();
         assert!(failure.message().contains("still running"), "{failure}");
         // One that says no more, and does not end.
         let silent = shell("exec >&-; exec sleep 20");
-        let failure = complete(&silent, &Spot::default(), dir.path(), "child", limit).unwrap_err();
+        let failure =
+            complete(&silent, &ProcessPlacement::default(), dir.path(), "child", limit).unwrap_err();
         assert!(failure.message().contains("still running"), "{failure}");
     }
 
@@ -462,9 +481,9 @@ mod tests {
     fn a_server_is_killed_with_its_handle() {
         let dir = Fresh::new().unwrap();
         let ready = dir.path().join("ready");
-        let mut server = Running::start(
+        let mut server = ChildGuard::start(
             &shell(&format!("echo $$ > {}; exec sleep 60", ready.display())),
-            &Spot::default(),
+            &ProcessPlacement::default(),
             dir.path(),
             "server",
         )
@@ -479,9 +498,13 @@ mod tests {
     #[test]
     fn a_server_that_ends_early_is_noticed() {
         let dir = Fresh::new().unwrap();
-        let mut server =
-            Running::start(&shell("echo no port >&2; exit 1"), &Spot::default(), dir.path(), "server")
-                .unwrap();
+        let mut server = ChildGuard::start(
+            &shell("echo no port >&2; exit 1"),
+            &ProcessPlacement::default(),
+            dir.path(),
+            "server",
+        )
+        .unwrap();
         let failure = server.await_file(&dir.path().join("never"), Duration::from_secs(20)).unwrap_err();
         assert!(failure.message().contains("no port"), "{failure}");
     }

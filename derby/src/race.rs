@@ -29,7 +29,7 @@ pub struct Race {
     /// The operation that stands for the race where there is room for one.
     pub headline: &'static str,
     /// What was published, of all systems and distances; empty for the races that accompany another.
-    pub published: &'static [Published],
+    pub published: &'static [PublishedFigure],
     /// Whether it is raced between two network namespaces without being asked.
     pub remote: bool,
     /// Whether a call has the server send signals, which the client then waits for: the time is that of one signal.
@@ -54,7 +54,7 @@ pub struct Operation {
     /// Bytes that a call transfers, where that is the point.
     pub payload: Option<u64>,
     /// Items that a call reads, and by how many clients at once, where that is the point.
-    pub reads: Option<Reads>,
+    pub reads: Option<ReadMode>,
     /// The message that passes a hop, and over how many connections at once, where that is the point.
     pub passes: Option<Passes>,
 }
@@ -72,7 +72,7 @@ pub struct Passes {
 
 /// How items are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reads {
+pub struct ReadMode {
     /// Items of one call.
     pub items: u32,
     /// Who calls.
@@ -110,7 +110,7 @@ impl Operation {
 
 /// A published figure.
 #[derive(Debug, Clone, Copy)]
-pub struct Published {
+pub struct PublishedFigure {
     /// The system.
     pub system: &'static str,
     /// The operation, or what it was called there.
@@ -128,7 +128,12 @@ pub struct Published {
 
 impl Race {
     /// What `system` was measured at, on one machine or between two. `None` if nobody published that.
-    pub fn published_by(&self, system: &str, operation: &str, remote: bool) -> Option<&'static Published> {
+    pub fn published_by(
+        &self,
+        system: &str,
+        operation: &str,
+        remote: bool,
+    ) -> Option<&'static PublishedFigure> {
         self.published.iter().find(|figure| {
             figure.system == system && figure.operation == operation && figure.remote == remote
         })
@@ -179,7 +184,7 @@ const fn transfer(name: &'static str, short: &'static str, bytes: u64) -> Operat
 
 /// An operation that reads items.
 const fn read(name: &'static str, items: u32, clients: Clients) -> Operation {
-    Operation { reads: Some(Reads { items, clients }), ..call(name, name) }
+    Operation { reads: Some(ReadMode { items, clients }), ..call(name, name) }
 }
 
 /// A message that passes a hop: so many orders in the answer, of about a hundred octets each, over so

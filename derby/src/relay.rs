@@ -6,7 +6,7 @@
 //! waits until none is open, and empties what was kept.
 //!
 //! Invariants: a byte is kept before it is sent on, so whoever has an answer finds the question in what
-//! was kept. A stream of `Passed` is one direction of one connection from its first byte, unless it was
+//! was kept. A stream of `RelayRecord` is one direction of one connection from its first byte, unless it was
 //! still open at an earlier `take`. Memory is not bounded: a relay serves a few calls of our own
 //! programs, and no stranger.
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Where a stream server listens, or is to be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum RelayAddress {
     /// On this port of the loopback interface.
     Tcp(u16),
     /// On this socket.
@@ -32,12 +32,12 @@ pub enum Place {
 
 /// Everything that passed, each direction and each connection apart.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Passed {
+pub(crate) struct RelayRecord {
     /// One stream a direction a connection, in no particular order.
     pub(crate) streams: Vec<Vec<u8>>,
 }
 
-impl Passed {
+impl RelayRecord {
     /// Bytes in all.
     pub(crate) fn bytes(&self) -> usize {
         self.streams.iter().map(Vec::len).sum()
@@ -52,7 +52,7 @@ impl Passed {
 /// A relay at work. Dropping it ends the listening; connections that are open end with their two sides.
 pub(crate) struct Relay {
     /// Where it listens, with the port that was chosen.
-    place: Place,
+    place: RelayAddress,
     state: Arc<State>,
 }
 
@@ -78,46 +78,46 @@ impl Relay {
     ///
     /// # Errors
     /// It cannot listen there.
-    pub(crate) fn new(place: &Place, server: Place) -> Result<Self, Failure> {
+    pub(crate) fn new(place: &RelayAddress, server: RelayAddress) -> Result<Self, Failure> {
         let state = Arc::new(State::default());
         let refused = |error| broken(format!("the relay cannot listen: {error}"));
         let shared = Arc::clone(&state);
         let place = match place {
-            Place::Tcp(port) => {
+            RelayAddress::Tcp(port) => {
                 let listener = TcpListener::bind(("127.0.0.1", *port)).map_err(refused)?;
                 let port = listener.local_addr().map_err(refused)?.port();
                 thread::spawn(move || {
                     shared.accept(listener.incoming().map(|c| c.map(Stream::Tcp)), &server)
                 });
-                Place::Tcp(port)
+                RelayAddress::Tcp(port)
             }
-            Place::Unix(path) => {
+            RelayAddress::Unix(path) => {
                 let listener = UnixListener::bind(path).map_err(refused)?;
                 thread::spawn(move || {
                     shared.accept(listener.incoming().map(|c| c.map(Stream::Unix)), &server)
                 });
-                Place::Unix(path.clone())
+                RelayAddress::Unix(path.clone())
             }
         };
         Ok(Self { place, state })
     }
 
     /// Where it listens.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &RelayAddress {
         &self.place
     }
 
     /// What passed since the last time. To be asked when the client has ended, or its connections are
     /// cut in two.
-    pub(crate) fn take(&self) -> Passed {
+    pub(crate) fn take(&self) -> RelayRecord {
         // What the two sides say at the end is in each count, or it would not vanish in their difference.
         if let Ok(open) = self.state.open.lock() {
             drop(self.state.over.wait_timeout_while(open, GOODBYES, |open| *open > 0));
         }
-        let Ok(mut streams) = self.state.passed.lock() else { return Passed::default() };
+        let Ok(mut streams) = self.state.passed.lock() else { return RelayRecord::default() };
         let streams =
             streams.drain(..).filter_map(|stream| stream.lock().ok().map(|bytes| bytes.clone())).collect();
-        Passed { streams }
+        RelayRecord { streams }
     }
 }
 
@@ -131,7 +131,11 @@ impl Drop for Relay {
 
 impl State {
     /// The thread that accepts. A connection whose server cannot be reached is closed at once.
-    fn accept(self: &Arc<Self>, incoming: impl Iterator<Item = std::io::Result<Stream>>, server: &Place) {
+    fn accept(
+        self: &Arc<Self>,
+        incoming: impl Iterator<Item = std::io::Result<Stream>>,
+        server: &RelayAddress,
+    ) {
         for client in incoming {
             if self.ended.load(Ordering::SeqCst) {
                 return;
@@ -189,14 +193,14 @@ enum Stream {
 }
 
 impl Stream {
-    fn connect(place: &Place) -> std::io::Result<Self> {
+    fn connect(place: &RelayAddress) -> std::io::Result<Self> {
         match place {
-            Place::Tcp(port) => {
+            RelayAddress::Tcp(port) => {
                 let stream = TcpStream::connect(("127.0.0.1", *port))?;
                 stream.set_nodelay(true)?;
                 Ok(Self::Tcp(stream))
             }
-            Place::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+            RelayAddress::Unix(path) => UnixStream::connect(path).map(Self::Unix),
         }
     }
 
@@ -253,8 +257,8 @@ mod tests {
     #[test]
     fn bytes_pass_and_are_counted() {
         let server = Echo::start();
-        let relay = Relay::new(&Place::Tcp(0), Place::Tcp(server.0)).unwrap();
-        let Place::Tcp(port) = relay.place() else { panic!() };
+        let relay = Relay::new(&RelayAddress::Tcp(0), RelayAddress::Tcp(server.0)).unwrap();
+        let RelayAddress::Tcp(port) = relay.place() else { panic!() };
         let mut client = TcpStream::connect(("127.0.0.1", *port)).unwrap();
         for _ in 0..10 {
             client.write_all(b"question").unwrap();

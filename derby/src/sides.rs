@@ -1,14 +1,14 @@
 //! The two sides of a contestant: a server that stays, with its router, and clients that come and go.
 
 use crate::broken;
-use crate::contestants::{Between, Contestant, OPERATION, Route, Router, Stand};
+use crate::contestants::{Contestant, Intermediary, OPERATION, Route, Router, ServerPlace};
 use crate::fresh::Fresh;
 use crate::link::{self, Link};
 use crate::measure::{Line, Plan};
 use crate::placement::Placement;
-use crate::process::{Running, Spot, complete};
+use crate::process::{ChildGuard, ProcessPlacement, complete};
 use crate::race::Race;
-use crate::relay::{Place, free_port};
+use crate::relay::{RelayAddress, free_port};
 use everywire_model::Failure;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -22,8 +22,8 @@ const LOOPBACK: &str = "127.0.0.1";
 /// A server that is ready, or none where none is needed.
 pub(crate) struct Server {
     pub(crate) dir: PathBuf,
-    running: Option<Running>,
-    hop: Option<Running>,
+    running: Option<ChildGuard>,
+    hop: Option<ChildGuard>,
     router: Option<Router>,
     pub(crate) link: Option<Rc<Link>>,
 }
@@ -47,17 +47,17 @@ impl Server {
         contestant: &Contestant,
         placement: &Placement,
         port: Option<u16>,
-        publish: Option<&Place>,
+        publish: Option<&RelayAddress>,
     ) -> Result<Self, Failure> {
         if contestant.setup.lane().is_some() {
             return self.start_lane(contestant, placement);
         }
-        let stand = Stand { port, publish, ..self.stand(placement) };
+        let stand = ServerPlace { port, publish, ..self.stand(placement) };
         let ref_file = stand.ref_file.clone();
         if let Some(launch) = contestant.setup.server(&stand)? {
             let net = self.link.as_ref().map(|link| link.server.descriptors());
-            let spot = Spot { cpu: placement.server, net };
-            let mut running = Running::start(&launch, &spot, &self.dir, "server")?;
+            let spot = ProcessPlacement { cpu: placement.server, net };
+            let mut running = ChildGuard::start(&launch, &spot, &self.dir, "server")?;
             running.await_file(&ref_file, READY)?;
             self.running = Some(running);
         }
@@ -67,18 +67,18 @@ impl Server {
     /// A backend that says it is where the hop listens, and the hop.
     fn start_lane(mut self, contestant: &Contestant, placement: &Placement) -> Result<Self, Failure> {
         let (front, back) = (free_port()?, free_port()?);
-        let place = (contestant.route != Route::Direct).then_some(Place::Tcp(front));
-        let stand = Stand { port: Some(back), publish: place.as_ref(), ..self.stand(placement) };
+        let place = (contestant.route != Route::Direct).then_some(RelayAddress::Tcp(front));
+        let stand = ServerPlace { port: Some(back), publish: place.as_ref(), ..self.stand(placement) };
         let (ref_file, mut backend) = (stand.ref_file.clone(), None);
         if let Some(launch) = contestant.setup.server(&stand)? {
-            let mut running = Running::start(&launch, &placement.backend().into(), &self.dir, "backend")?;
+            let mut running = ChildGuard::start(&launch, &placement.backend().into(), &self.dir, "backend")?;
             running.await_file(&ref_file, READY)?;
             backend = Some(running);
         }
         let hop = contestant.setup.hop(&stand, front, back)?;
         self.running = backend;
-        if let Some(Between { launch, ready }) = hop {
-            let mut running = Running::start(&launch, &placement.server.into(), &self.dir, "hop")?;
+        if let Some(Intermediary { launch, ready }) = hop {
+            let mut running = ChildGuard::start(&launch, &placement.server.into(), &self.dir, "hop")?;
             match ready {
                 Some(file) => running.await_file(&file, READY)?,
                 None => running.await_port(front, READY)?,
@@ -88,8 +88,8 @@ impl Server {
         Ok(self)
     }
 
-    pub(crate) fn stand<'a>(&'a self, placement: &'a Placement) -> Stand<'a> {
-        Stand {
+    pub(crate) fn stand<'a>(&'a self, placement: &'a Placement) -> ServerPlace<'a> {
+        ServerPlace {
             dir: &self.dir,
             ref_file: self.dir.join("refs"),
             router: self.router.as_ref().map(|router| router.address.as_str()),
@@ -109,17 +109,17 @@ impl Server {
     /// Its process, and that of its router.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let router = self.router.as_ref().map(|router| router.id);
-        self.running.as_ref().map(Running::id).into_iter().chain(router).collect()
+        self.running.as_ref().map(ChildGuard::id).into_iter().chain(router).collect()
     }
 
     /// The process between client and server that is neither's.
     pub(crate) fn hops(&self) -> Vec<u32> {
-        self.hop.as_ref().map(Running::id).into_iter().collect()
+        self.hop.as_ref().map(ChildGuard::id).into_iter().collect()
     }
 }
 
 /// What a client says.
-pub(crate) struct Said {
+pub(crate) struct ClientOutput {
     /// A line for each operation.
     pub(crate) lines: Vec<Line>,
     /// What it has to remark, for people.
@@ -128,18 +128,19 @@ pub(crate) struct Said {
 
 /// Runs a client, and reads what it says. It is killed after `limit`, and after the time in which every contestant has long ended.
 pub(crate) fn client(
-    stand: &Stand<'_>,
+    stand: &ServerPlace<'_>,
     link: Option<&Link>,
     contestant: &Contestant,
     race: &Race,
     plan: &Plan,
     limit: Option<Duration>,
-) -> Result<Said, Failure> {
+) -> Result<ClientOutput, Failure> {
     let launch = contestant.setup.client(stand, race, plan)?;
     let operations = u32::try_from(race.operations.len()).unwrap_or(1);
     let longest = contestant.setup.longest().max(OPERATION) * operations + READY;
     let limit = limit.map_or(longest, |limit| limit.min(longest));
-    let spot = Spot { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
+    let spot =
+        ProcessPlacement { cpu: stand.placement.client, net: link.map(|link| link.client.descriptors()) };
     let text = complete(&launch, &spot, stand.dir, "client", limit)?;
     let read = |line: &str| {
         serde_json::from_str(line)
@@ -155,7 +156,7 @@ pub(crate) fn client(
         Some(operation) => Err(broken(format!("{} says nothing about {}", contestant.name, operation.name))),
         None => {
             let remarks = std::fs::read_to_string(stand.dir.join("client.stderr")).unwrap_or_default();
-            Ok(Said { lines, remarks })
+            Ok(ClientOutput { lines, remarks })
         }
     }
 }

@@ -17,7 +17,7 @@ mod apart;
 
 use crate::contestants::spoken;
 use crate::measure::Line;
-use apart::Passed;
+use apart::RelayedFrame;
 use everywire_trace::{Message, Opening, Trace};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -114,7 +114,7 @@ pub(crate) fn cycles(
         return Vec::new();
     };
     let of = |number: usize, cycle: &'static str| {
-        let own: Vec<(&Passed, bool)> = all
+        let own: Vec<(&RelayedFrame, bool)> = all
             .iter()
             .zip(&told)
             .filter(|(_, (of, _))| *of == number)
@@ -169,13 +169,13 @@ fn round_trips(frames: &[Frame]) -> usize {
 
 /// All frames in the order of their time, each with what it says. An answer takes the interface and the
 /// operation of its question.
-fn frames(trace: &Trace, client: IpAddr) -> Vec<Passed> {
+fn frames(trace: &Trace, client: IpAddr) -> Vec<RelayedFrame> {
     let mut all: Vec<(Duration, Frame, Option<&Message>)> =
         trace.openings.iter().map(|opening| opened(opening, client)).collect();
     all.extend(trace.messages.iter().map(|message| (message.time, frame(message, client), Some(message))));
     all.sort_by_key(|(time, ..)| *time);
     // By connection, direction and number: each side counts its own questions.
-    let mut asked: HashMap<(usize, bool, String), (usize, Said)> = HashMap::new();
+    let mut asked: HashMap<(usize, bool, String), (usize, TracedOperation)> = HashMap::new();
     let passed = |(at, (time, mut frame, message)): (usize, (Duration, Frame, Option<&Message>))| {
         let mut answers = None;
         if let Some(message) = message {
@@ -194,13 +194,13 @@ fn frames(trace: &Trace, client: IpAddr) -> Vec<Passed> {
                 }
             }
         }
-        Passed { time, frame, answers }
+        RelayedFrame { time, frame, answers }
     };
     all.into_iter().enumerate().map(passed).collect()
 }
 
 /// An interface and an operation.
-type Said = (Option<String>, Option<String>);
+type TracedOperation = (Option<String>, Option<String>);
 
 /// The opening of a connection as a frame without bytes.
 fn opened<'a>(opening: &Opening, client: IpAddr) -> (Duration, Frame, Option<&'a Message>) {
@@ -233,7 +233,7 @@ fn frame(message: &Message, client: IpAddr) -> Frame {
 
 /// A contestant's way, for the comparison of two.
 #[derive(Clone, Copy)]
-pub(crate) struct Rider<'a> {
+pub(crate) struct TracedContestant<'a> {
     /// What to call it.
     pub(crate) title: &'a str,
     /// Its steady cycle.
@@ -246,7 +246,7 @@ pub(crate) struct Rider<'a> {
 }
 
 /// One sentence on who won and why, of nothing but what was measured and traced.
-pub(crate) fn why(a: Rider<'_>, b: Rider<'_>, placement: &str) -> String {
+pub(crate) fn why(a: TracedContestant<'_>, b: TracedContestant<'_>, placement: &str) -> String {
     let (winner, loser) = if a.ms <= b.ms { (a, b) } else { (b, a) };
     let apart = winner.interval.1 < loser.interval.0;
     let (w, l) = (winner.cycle, loser.cycle);
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn the_sentence_names_what_only_the_loser_does() {
         let (quick, slow) = (plain(), nested());
-        let rider = |title, cycle, ms: f64| Rider {
+        let rider = |title, cycle, ms: f64| TracedContestant {
             title,
             cycle,
             ms,

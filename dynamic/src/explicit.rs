@@ -15,7 +15,7 @@ const SOURCE: &str = "the signature";
 
 /// What is wanted by a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum MemberKind {
     /// An operation that is called.
     Operation,
     /// A signal that is emitted.
@@ -31,19 +31,19 @@ pub fn contract(
     word: &str,
     interface: Option<&str>,
     signature: &str,
-    wanted: Wanted,
+    wanted: MemberKind,
 ) -> Result<ObjectContract, Mistake> {
     let contract = match (wire.name(), wanted) {
         ("dbus", _) => on_dbus(word, interface, signature, wanted)?,
         ("dcop", _) => on_dcop(signature, wanted)?,
-        ("giop", Wanted::Operation) => on_giop(signature)?,
-        (name, Wanted::Operation) => {
+        ("giop", MemberKind::Operation) => on_giop(signature)?,
+        (name, MemberKind::Operation) => {
             let why = format!("on {name} an operation is told by more than its types");
             return Err(Mistake::new(Kind::Unsupported, "a signature is not enough", why)
                 .hint("give the contract")
                 .remedy(Remedy::Contract));
         }
-        (name, Wanted::Signal) => {
+        (name, MemberKind::Signal) => {
             return Err(Mistake::new(
                 Kind::Unsupported,
                 "a signature is of no use",
@@ -61,7 +61,7 @@ pub fn leaves_results(wire: &dyn Wire, signature: &str) -> bool {
 }
 
 /// A name without an interface is none on D-Bus.
-fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
+fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: MemberKind) -> Result<Contract, Mistake> {
     let (scope, member) = match (word.rsplit_once('.'), interface) {
         (_, Some(interface)) => (interface, word.rsplit('.').next().unwrap_or(word)),
         (Some((scope, member)), None) => (scope, member),
@@ -76,10 +76,10 @@ fn on_dbus(word: &str, interface: Option<&str>, text: &str, wanted: Wanted) -> R
     };
     let (given, told) = text.split_once("->").unwrap_or((text, ""));
     let lines = match wanted {
-        Wanted::Operation => format!("{}{}", arguments(given, "in")?, arguments(told, "out")?),
-        Wanted::Signal => arguments(text, "")?,
+        MemberKind::Operation => format!("{}{}", arguments(given, "in")?, arguments(told, "out")?),
+        MemberKind::Signal => arguments(text, "")?,
     };
-    let what = if wanted == Wanted::Operation { "method" } else { "signal" };
+    let what = if wanted == MemberKind::Operation { "method" } else { "signal" };
     let (scope, member) = (escaped(scope), escaped(member));
     let xml = format!(
         "<node><interface name=\"{scope}\"><{what} name=\"{member}\">{lines}</{what}></interface></node>"
@@ -108,7 +108,7 @@ fn arguments(text: &str, direction: &str) -> Result<String, Mistake> {
 }
 
 /// A function or signal as `dcopidl` would have found it in a header.
-fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
+fn on_dcop(text: &str, wanted: MemberKind) -> Result<Contract, Mistake> {
     let mistaken = |why: &str| {
         Mistake::argument(format!("the signature `{text}` cannot be read"), why)
             .hint("it is a function as the contract has it, such as `int seek(int)`; a signal is `finished(QString)`")
@@ -117,8 +117,10 @@ fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| mistaken("it does not end with `)`"))?;
     let (kind, name) = match (head.trim().rsplit_once(' '), wanted) {
         (Some((kind, name)), _) => (kind.trim(), name),
-        (None, Wanted::Signal) => ("void", head.trim()),
-        (None, Wanted::Operation) => return Err(mistaken("what it returns is missing (`void` if nothing)")),
+        (None, MemberKind::Signal) => ("void", head.trim()),
+        (None, MemberKind::Operation) => {
+            return Err(mistaken("what it returns is missing (`void` if nothing)"));
+        }
     };
     let mut types = Vec::new();
     let (mut depth, mut one) = (0_u32, String::new());
@@ -137,7 +139,7 @@ fn on_dcop(text: &str, wanted: Wanted) -> Result<Contract, Mistake> {
     }
     let arguments: String =
         types.iter().map(|kind| format!("<ARG><TYPE>{}</TYPE></ARG>", escaped(kind.trim()))).collect();
-    let member = if wanted == Wanted::Signal { "SIGNAL" } else { "FUNC" };
+    let member = if wanted == MemberKind::Signal { "SIGNAL" } else { "FUNC" };
     let (kind, name) = (escaped(kind), escaped(name));
     let xml = format!(
         "<DCOP-IDL><CLASS><NAME>{NAME}</NAME><{member}><TYPE>{kind}</TYPE><NAME>{name}</NAME>{arguments}</{member}></CLASS></DCOP-IDL>"
@@ -175,13 +177,13 @@ mod tests {
     use super::*;
     use crate::wording::signature;
 
-    fn told(wire: &str, word: &str, text: &str, wanted: Wanted) -> Result<String, String> {
+    fn told(wire: &str, word: &str, text: &str, wanted: MemberKind) -> Result<String, String> {
         let wire = everywire::wires::named(wire).unwrap();
         let known = contract(wire, word, None, text, wanted).map_err(|mistake| mistake.why().to_owned())?;
         let interface = known.contract.interfaces().next().unwrap();
         Ok(match wanted {
-            Wanted::Operation => format!("{} {}", interface.id, signature(&interface.operations[0])),
-            Wanted::Signal => format!("{} {}", interface.id, interface.signals[0].name),
+            MemberKind::Operation => format!("{} {}", interface.id, signature(&interface.operations[0])),
+            MemberKind::Signal => format!("{} {}", interface.id, interface.signals[0].name),
         })
     }
 
@@ -198,14 +200,17 @@ mod tests {
             ("giop", "deposit", "long deposit(in long amount)", "deposit(i32 amount)"),
         ];
         for (wire, word, text, part) in calls {
-            let told = told(wire, word, text, Wanted::Operation).unwrap();
+            let told = told(wire, word, text, MemberKind::Operation).unwrap();
             assert!(told.contains(part.split('(').next().unwrap()), "{told}");
         }
         assert_eq!(
-            told("dcop", "f", "finished(QString)", Wanted::Signal).unwrap(),
+            told("dcop", "f", "finished(QString)", MemberKind::Signal).unwrap(),
             "Explicit finished(QString)"
         );
-        assert_eq!(told("dbus", "org.example.A.Done", "su", Wanted::Signal).unwrap(), "org.example.A Done");
+        assert_eq!(
+            told("dbus", "org.example.A.Done", "su", MemberKind::Signal).unwrap(),
+            "org.example.A Done"
+        );
     }
 
     #[test]
@@ -218,7 +223,7 @@ mod tests {
             ("giop", "deposit", "long deposit(in Unheard amount)", "Unheard"),
             ("dcom", "Heat", "i", "more than its types"),
         ] {
-            let why = told(wire, word, text, Wanted::Operation).unwrap_err();
+            let why = told(wire, word, text, MemberKind::Operation).unwrap_err();
             assert!(why.contains(part), "{wire} {text}: {why}");
         }
     }

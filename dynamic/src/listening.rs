@@ -5,13 +5,13 @@
 //! `unsigned long watch(in Watcher who)` and `void add(in Listener who)` are such. Where there are several, the caller has to choose.
 //!
 //! Order: [`registration`] finds the operation and what takes it back; [`Registration::begin`] serves a listener on a node that the object can
-//! call, and calls the operation; the [`Registered`] takes it back when it is ended or dropped.
+//! call, and calls the operation; the [`ListenerRegistration`] takes it back when it is ended or dropped.
 //!
 //! Invariants: nobody is called before it is clear what to call. A listener is withdrawn after it was taken back, whatever came of that.
 
 use crate::call::{CallError, Options, invoke};
 use crate::mistake::{Mistake, Remedy};
-use crate::watching::Wanted;
+use crate::watching::SignalFilter;
 use crate::wording::signature;
 use everywire::{Node, Object};
 use everywire_model::shape::Name;
@@ -47,7 +47,7 @@ pub struct Registration {
 
 /// A listener that an object has. It is taken back when this is ended or dropped.
 #[must_use = "the listener is taken back when this is dropped"]
-pub struct Registered {
+pub struct ListenerRegistration {
     node: Node,
     key: Bytes,
     object: Object,
@@ -62,7 +62,7 @@ pub struct Registered {
 pub fn registration(
     contract: &Contract,
     interfaces: &[Hold<Interface>],
-    wanted: Wanted<'_>,
+    wanted: SignalFilter<'_>,
 ) -> Result<Registration, Mistake> {
     let mut ways = Vec::new();
     for interface in interfaces.iter().filter(|interface| wanted.means_interface(interface)) {
@@ -180,13 +180,19 @@ impl Registration {
     ///
     /// # Errors
     /// The call failed, or raised an exception.
-    pub fn begin(&self, object: &Object, node: &Node, listener: Listener) -> Result<Registered, CallError> {
+    pub fn begin(
+        &self,
+        object: &Object,
+        node: &Node,
+        listener: Listener,
+    ) -> Result<ListenerRegistration, CallError> {
         let key = Bytes::from(format!("listener-{:016x}", random()));
         let (interface, only) = (self.listener.clone(), self.only.clone());
         let servant = Called { interface, key: object_key(object), only, listener };
         let reference = node.export_servant(&key, Arc::new(servant));
         let object = object.clone().typed(self.interface.clone());
-        let mut registered = Registered { node: node.clone(), key, object: object.clone(), back: None };
+        let mut registered =
+            ListenerRegistration { node: node.clone(), key, object: object.clone(), back: None };
         let given = argument(&self.operation, Value::Reference(Some(reference.clone())));
         let results = invoke(&object, &self.operation, &given, Options::default())?;
         registered.back = self.back.clone().map(|back| {
@@ -215,14 +221,14 @@ fn random() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-impl Registered {
+impl ListenerRegistration {
     /// Whether the object says how a listener is taken back.
     pub fn is_taken_back(&self) -> bool {
         self.back.is_some()
     }
 }
 
-impl Drop for Registered {
+impl Drop for ListenerRegistration {
     fn drop(&mut self) {
         if let Some((back, given)) = self.back.take() {
             // Of an object that is gone, nobody is called any more.

@@ -11,11 +11,11 @@
 use crate::attributes::{self, Attribute};
 use crate::call::{CallError, Options, Results, invoke, invoke_async};
 use crate::contract::{ObjectContract, check_object, wire_of};
-use crate::explicit::{self, Wanted as OfSignature};
+use crate::explicit::{self, MemberKind as OfSignature};
 use crate::json::{self, NodeNotation, Types};
 use crate::mistake::Mistake;
 use crate::operation::{self, of_class};
-use crate::watching::{self, Wanted};
+use crate::watching::{self, SignalFilter};
 use everywire::{Node, Object};
 use everywire_model::{Failure, Hold, Incoming, Interface, Operation, SignalEvent, Subscription, Value};
 use serde_json::Value as Json;
@@ -269,7 +269,7 @@ impl DynamicObject {
     /// There is no such signal, or the object cannot be subscribed to.
     pub fn watch(
         &self,
-        wanted: Wanted<'_>,
+        wanted: SignalFilter<'_>,
         listener: impl Fn(SignalEvent<HeardSignal>) + Send + Sync + 'static,
     ) -> Result<Watch, CallError> {
         let interfaces: Arc<[Hold<Interface>]> = self.contract.contract.interfaces().cloned().collect();

@@ -11,7 +11,7 @@
 //!
 //! All mistakes are the caller's (`Mistake`): no call has been made when they are told.
 
-use crate::json::{self, Misfit, Notation};
+use crate::json::{self, JsonMismatch, Notation};
 use crate::mistake::{Mistake, Remedy};
 use crate::wording::{last_part, signature};
 use everywire_model::words::nearest;
@@ -362,7 +362,7 @@ fn misfitting(operation: &Operation, what: impl Into<String>, why: String) -> Mi
     Mistake::argument(what, why).hint(format!("it is {}", signature(operation)))
 }
 
-fn unfit(operation: &Operation, misfit: &Misfit) -> Mistake {
+fn unfit(operation: &Operation, misfit: &JsonMismatch) -> Mistake {
     let mistake = misfitting(operation, UNFIT, misfit.to_string());
     if misfit.missing { mistake.remedy(Remedy::Template) } else { mistake }
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 /// Which signals are meant: all of them, unless something is named.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted<'a> {
+pub struct SignalFilter<'a> {
     /// Of this interface alone: its name, its last part, or its identity.
     pub interface: Option<&'a str>,
     /// This signal alone: its name or label.
     pub signal: Option<&'a str>,
 }
 
-impl Wanted<'_> {
+impl SignalFilter<'_> {
     /// Whether signals of this interface are wanted.
     pub(crate) fn means_interface(&self, interface: &Interface) -> bool {
         self.interface.is_none_or(|name| {
@@ -44,7 +44,7 @@ impl Wanted<'_> {
 pub fn subscribe(
     object: &Object,
     interfaces: &[Hold<Interface>],
-    wanted: Wanted<'_>,
+    wanted: SignalFilter<'_>,
     listener: &Listener,
 ) -> Result<Vec<Subscription>, CallError> {
     let signals = || interfaces.iter().flat_map(|interface| interface.signals.iter());
@@ -94,7 +94,7 @@ pub fn subscribe(
 }
 
 /// Nothing fits what is wanted.
-fn unknown(wanted: Wanted<'_>, all: &[&str]) -> Mistake {
+fn unknown(wanted: SignalFilter<'_>, all: &[&str]) -> Mistake {
     let near = wanted.signal.and_then(|name| nearest(name, all.iter().copied()));
     let mistake = Mistake::operation("there is no such signal", format!("known are {}", all.join(", ")));
     match near {
@@ -124,7 +124,7 @@ pub fn none(interfaces: &[Hold<Interface>]) -> Mistake {
 pub fn ask_for_callbacks(
     object: &Object,
     interfaces: &[Hold<Interface>],
-    wanted: Wanted<'_>,
+    wanted: SignalFilter<'_>,
 ) -> Result<(), Failure> {
     let heard = |signal: &Signal| signal.sink.is_some() && wanted.means(signal);
     for interface in interfaces.iter().filter(|interface| interface.signals.iter().any(heard)) {

@@ -3,7 +3,7 @@
 use crate::support::place;
 use everywire::model::{Hold, Request, Servant, Sink, object::no_operation};
 use everywire::{Interface, Node, SignalEvent, Value};
-use everywire_dynamic::watching::Wanted;
+use everywire_dynamic::watching::SignalFilter;
 use everywire_dynamic::{CallError, DynamicObject, ObjectContract};
 use serde_json::json;
 use std::sync::{Arc, mpsc};
@@ -41,7 +41,7 @@ fn signals_come_as_json() {
 
         let (tell, told) = mpsc::channel();
         let tell = std::sync::Mutex::new(tell);
-        let wanted = Wanted { signal: Some("Rang"), ..Wanted::default() };
+        let wanted = SignalFilter { signal: Some("Rang"), ..SignalFilter::default() };
         let watch = bell
             .watch(wanted, move |event| {
                 if let SignalEvent::Signal(signal) = event {
@@ -67,7 +67,7 @@ fn signals_come_as_json() {
         assert_eq!(heard.fields.unwrap().as_object().unwrap().values().next(), Some(&json!(3)), "{wire}");
         drop(watch);
 
-        let wanted = Wanted { signal: Some("Rung"), ..Wanted::default() };
+        let wanted = SignalFilter { signal: Some("Rung"), ..SignalFilter::default() };
         let none = bell.watch(wanted, |_| {}).unwrap_err();
         assert!(
             matches!(&none, CallError::Mistake(mistake) if mistake.why() == "known are Rang, Broke"),

@@ -18,8 +18,6 @@
     allow(dead_code)
 )]
 
-#[cfg(any(feature = "midl", feature = "omg", feature = "wsdl"))]
-mod again;
 #[cfg(feature = "dbus-xml")]
 pub mod dbus_xml;
 mod diagnostics;
@@ -39,6 +37,8 @@ mod order;
 mod preprocessing;
 #[cfg(any(feature = "midl", feature = "omg"))]
 mod raised;
+#[cfg(any(feature = "midl", feature = "omg", feature = "wsdl"))]
+mod read_cache;
 mod report;
 #[cfg(feature = "dbus-xml")]
 pub mod signature;

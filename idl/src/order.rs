@@ -35,8 +35,12 @@ pub(crate) fn sorted<'c>(contract: &'c Contract, container: impl Fn(&str) -> Str
         }
     }
     let needed = |group: &[usize]| {
-        let mut needs =
-            Needs { by_name: &by_name, groups: Vec::new(), seen: HashSet::new(), names: HashSet::new() };
+        let mut needs = GroupDependencies {
+            by_name: &by_name,
+            groups: Vec::new(),
+            seen: HashSet::new(),
+            names: HashSet::new(),
+        };
         for definition in group.iter().filter_map(|index| contract.definitions.get(*index)) {
             needs.definition(definition);
         }
@@ -91,7 +95,7 @@ pub(crate) fn name(definition: &Definition) -> &str {
 }
 
 /// The groups that must stand before some definitions.
-struct Needs<'c> {
+struct GroupDependencies<'c> {
     by_name: &'c HashMap<&'c str, usize>,
     groups: Vec<usize>,
     /// Aliases, maps, and types without a name that were looked into: many others may have them.
@@ -100,7 +104,7 @@ struct Needs<'c> {
     names: HashSet<&'c str>,
 }
 
-impl<'c> Needs<'c> {
+impl<'c> GroupDependencies<'c> {
     fn definition(&mut self, definition: &'c Definition) {
         match definition {
             Definition::Type(Shape::Struct(shape)) | Definition::Exception(shape) => self.fields(shape, 0),

@@ -15,7 +15,7 @@ use crate::headers::{Header, Headers};
 use crate::reference::Reference;
 use crate::shape::Shape;
 use crate::typecode::TypeCode;
-use crate::visit::{Carries, Encode, Sink, Source, Visit};
+use crate::visit::{Encode, MessageContents, Sink, Source, Visit};
 use bytes::Bytes;
 use std::any::Any;
 use std::fmt;
@@ -88,7 +88,7 @@ pub struct Body {
     /// Who can read it.
     pub codec: &'static dyn Codec,
     /// What else belongs to it, if anything.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<Attachments>>,
 }
 
 /// What a codec needs of a message, opaque to everybody else (a type signature); mostly empty.
@@ -164,7 +164,7 @@ pub(crate) enum Part {
 
 /// What belongs to a body beside its bytes.
 #[derive(Default, Clone)]
-pub struct Beside {
+pub struct Attachments {
     /// Handles that came with the message.
     pub handles: Vec<Handle>,
     /// What the wire keeps for this node: a codec may need it to make references of what it reads.
@@ -183,8 +183,8 @@ impl Encode for Body {
         Err(needs_contract("a body of another wire"))
     }
 
-    fn carries(&self) -> Carries<'_> {
-        Carries { body: Some(self), headers: None }
+    fn carries(&self) -> MessageContents<'_> {
+        MessageContents { body: Some(self), headers: None }
     }
 }
 
@@ -215,7 +215,7 @@ impl Body {
     #[must_use]
     pub fn with_status(mut self, status: i32) -> Self {
         if status != self.status() {
-            self.beside = Some(Arc::new(Beside { status, ..self.copy_beside() }));
+            self.beside = Some(Arc::new(Attachments { status, ..self.copy_beside() }));
         }
         self
     }
@@ -229,12 +229,12 @@ impl Body {
     #[must_use]
     pub fn with_headers(mut self, headers: impl Into<Option<Headers>>) -> Self {
         if let Some(headers) = headers.into() {
-            self.beside = Some(Arc::new(Beside { headers, ..self.copy_beside() }));
+            self.beside = Some(Arc::new(Attachments { headers, ..self.copy_beside() }));
         }
         self
     }
 
-    fn copy_beside(&self) -> Beside {
+    fn copy_beside(&self) -> Attachments {
         self.beside.as_deref().cloned().unwrap_or_default()
     }
 

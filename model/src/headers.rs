@@ -21,7 +21,7 @@ pub struct Headers {
     raw: Bytes,
     edits: Edits,
     /// What the changes bring, in the encoding that was asked for first.
-    written: OnceLock<Box<Written>>,
+    written: OnceLock<Box<EncodedEdits>>,
 }
 
 /// Changes of headers, in order; a copy shares them.
@@ -54,7 +54,7 @@ impl Deref for Edits {
 
 /// What changes bring, in an encoding.
 #[derive(Debug)]
-struct Written {
+struct EncodedEdits {
     encoding: &'static str,
     little: bool,
     count: usize,
@@ -240,7 +240,7 @@ impl Headers {
         if self.written.get().is_some() {
             return Ok((Cow::Owned(bytes), count));
         }
-        let new = Box::new(Written { encoding, little, count, bytes });
+        let new = Box::new(EncodedEdits { encoding, little, count, bytes });
         match self.written.set(new) {
             Ok(()) => Ok((
                 self.written.get().map_or(Cow::Borrowed(&[]), |held| Cow::Borrowed(&held.bytes[..])),
@@ -252,7 +252,7 @@ impl Headers {
     }
 }
 
-impl Written {
+impl EncodedEdits {
     /// Whether it is in this encoding: mostly the name is the same text in memory.
     #[inline]
     fn is(&self, encoding: &'static str, little: bool) -> bool {

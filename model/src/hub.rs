@@ -80,14 +80,14 @@ pub struct Program {
     /// Its options.
     pub options: &'static [ProgramOption],
     /// Makes it from the options that were given: (name, value).
-    pub open: fn(&[Given<'_>]) -> Opened,
+    pub open: fn(&[OptionText<'_>]) -> HubResult,
 }
 
 /// A hub, or why there is none.
-pub type Opened = Result<Box<dyn Hub>, Failure>;
+pub type HubResult = Result<Box<dyn Hub>, Failure>;
 
 /// An option that was given: its name, and its value unless it is a flag.
-pub type Given<'g> = (&'g str, Option<&'g str>);
+pub type OptionText<'g> = (&'g str, Option<&'g str>);
 
 /// An option of a [`Program`].
 #[derive(Debug, Clone, Copy)]

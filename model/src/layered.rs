@@ -7,5 +7,5 @@
 mod layer;
 mod options;
 
-pub use layer::{LayerSide, MakeSession, Proof, TransportLayer};
+pub use layer::{LayerSide, MakeSession, PeerIdentity, TransportLayer};
 pub use options::{LayerOptions, Layered, NAMES, TLS};

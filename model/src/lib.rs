@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bind_address;
 pub mod body;
 pub mod budget;
 pub mod cells;
@@ -38,12 +39,11 @@ pub mod message;
 pub mod message_clock;
 pub mod named_numbers;
 pub mod native;
+pub mod number_hasher;
 pub mod object;
 pub mod options;
 pub mod percent;
 pub mod pipe;
-pub mod place;
-pub mod plain;
 pub mod profile;
 pub mod reach;
 pub mod reference;
@@ -66,7 +66,7 @@ pub mod wire;
 pub mod wire_state;
 pub mod words;
 
-pub use body::{Beside, Body, Codec, Context, Handle, NodeState};
+pub use body::{Attachments, Body, Codec, Context, Handle, NodeState};
 pub use budget::{Budget, Limits};
 pub use bytes::Bytes;
 pub use contract::{
@@ -104,6 +104,7 @@ pub use value::Value;
 pub use variant::{Scalar, Variant};
 pub use visit::{Encode, Sink, Source, Visit};
 pub use wire::{
-    Capabilities, Discovery, Explained, Listing, News, Part, Place, Presence, Present, Sniff, Wire,
+    BindAddress, Capabilities, ChangeSignal, Discovery, Listing, MessageListing, Part, Presence,
+    PresenceList, Sniff, Wire,
 };
 pub use wire_state::{Objects, WireState};

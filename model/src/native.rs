@@ -15,7 +15,7 @@
 //!
 //! Bounds. Only depth (`MOST_LEVELS`): values are this process's own, and as large as the caller made them.
 
-use crate::body::{Beside, Body, Codec, Context, Handle, Part};
+use crate::body::{Attachments, Body, Codec, Context, Handle, Part};
 use crate::budget::{Budget, MOST_LEVELS};
 use crate::failure::Failure;
 use crate::reference::Reference;
@@ -57,7 +57,7 @@ impl Codec for Native {
         visit(&mut writer)?;
         let Writer { bytes, parts, handles, status } = writer;
         let beside = (!parts.0.is_empty() || !handles.is_empty() || status != 0)
-            .then(|| Arc::new(Beside { handles, status, parts, ..Beside::default() }));
+            .then(|| Arc::new(Attachments { handles, status, parts, ..Attachments::default() }));
         Ok(Body {
             bytes: bytes.into(),
             base: 0,

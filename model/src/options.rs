@@ -4,7 +4,7 @@ use crate::failure::{Failure, Initiator, Kind};
 use std::borrow::Cow;
 
 /// Options by name and value, in the order in which they stand in an address.
-pub type Found<'a> = Vec<(&'a str, &'a str)>;
+pub type OptionList<'a> = Vec<(&'a str, &'a str)>;
 
 /// Takes the options of these names off an address such as `iiop://host:1?idle=5s&other=1#key`. Returns the rest of the address
 /// and what was found. An option without `=` is none of these.
@@ -12,10 +12,10 @@ pub type Found<'a> = Vec<(&'a str, &'a str)>;
 /// # Errors
 ///
 /// One of them stands there twice.
-pub fn take<'a>(address: &'a str, names: &[&str]) -> Result<(Cow<'a, str>, Found<'a>), Failure> {
+pub fn take<'a>(address: &'a str, names: &[&str]) -> Result<(Cow<'a, str>, OptionList<'a>), Failure> {
     let Some((place, options)) = address.split_once('?') else { return Ok((address.into(), Vec::new())) };
     let (options, rest) = options.split_at(options.find('#').unwrap_or(options.len()));
-    let mut found = Found::new();
+    let mut found = OptionList::new();
     let mut others = Vec::new();
     for option in options.split('&') {
         match option.split_once('=') {

@@ -337,14 +337,14 @@ pub trait Encode {
 
     /// What travels beside the values or in place of them; mostly nothing.
     #[inline]
-    fn carries(&self) -> Carries<'_> {
-        Carries::default()
+    fn carries(&self) -> MessageContents<'_> {
+        MessageContents::default()
     }
 }
 
 /// What a message carries beside the values that [`Encode::encode`] writes, or in place of them.
 #[derive(Clone, Copy, Default)]
-pub struct Carries<'a> {
+pub struct MessageContents<'a> {
     /// A body that is passed on as it came, in place of values. A session whose codec is not that body's refuses it
     /// ([`crate::message::needs_contract`]).
     pub body: Option<&'a Body>,
@@ -365,8 +365,8 @@ impl Encode for WithHeaders<'_> {
         self.values.encode(sink)
     }
 
-    fn carries(&self) -> Carries<'_> {
-        Carries { headers: Some(self.headers), ..self.values.carries() }
+    fn carries(&self) -> MessageContents<'_> {
+        MessageContents { headers: Some(self.headers), ..self.values.carries() }
     }
 }
 

@@ -36,7 +36,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use crate::place::Place;
+pub use crate::bind_address::BindAddress;
 
 /// A protocol.
 pub trait Wire: Send + Sync {
@@ -82,10 +82,10 @@ pub trait Wire: Send + Sync {
 
     /// Makes a reference to an object that this process serves at these places (each as `listen` returned it, with the
     /// endpoint that was bound).
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference;
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference;
 
     /// Where to serve, from a friendly address such as `iiop://127.0.0.1:0`.
-    fn listen(&self, text: &str) -> Result<Place, Failure>;
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure>;
 
     /// A session for the connecting side.
     /// Speaks first.
@@ -176,7 +176,7 @@ pub trait Wire: Send + Sync {
     }
 
     /// Who is there to be called, at an address of this wire.
-    fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, _text: &str, _resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         Err(self.without("nobody keeps a list of servers"))
     }
 
@@ -212,7 +212,7 @@ pub trait Wire: Send + Sync {
     }
 
     /// How objects of this wire tell that attributes have changed, where they do so by a signal.
-    fn news(&self) -> Option<&'static News> {
+    fn news(&self) -> Option<&'static ChangeSignal> {
         None
     }
 
@@ -233,7 +233,7 @@ pub trait Wire: Send + Sync {
 
     /// The values of a message that [`Self::explain`] found, for whoever knows their types; some tell them themselves
     /// ([`crate::Codec::shape`]). Nothing where there are none, where they are not whole, or where the listing shows them itself.
-    fn body_of(&self, _message: &[u8], explained: &Explained) -> Option<Body> {
+    fn body_of(&self, _message: &[u8], explained: &MessageListing) -> Option<Body> {
         explained.values.clone()
     }
 
@@ -244,25 +244,25 @@ pub trait Wire: Send + Sync {
     }
 
     /// Whether what a message raises that [`Self::explain`] found is this exception of a contract: it has its identity or its name.
-    fn is_raised(&self, explained: &Explained, exception: &Struct) -> bool {
+    fn is_raised(&self, explained: &MessageListing, exception: &Struct) -> bool {
         let raised = explained.part("exception").or_else(|| explained.part("ERROR_NAME"));
         raised.is_some_and(|raised| exception.is_called(raised))
     }
 
     /// Which operation of an interface a message that [`Self::explain`] found calls, or which of its signals it is: that of its name, unless
     /// a wire has numbers.
-    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
         let name = explained.part("operation").or_else(|| explained.part("MEMBER"))?;
         if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
-            return Some(Called::Operation(index));
+            return Some(MemberIndex::Operation(index));
         }
-        interface.signals.iter().position(|signal| signal.name == name).map(Called::Signal)
+        interface.signals.iter().position(|signal| signal.name == name).map(MemberIndex::Signal)
     }
 }
 
 /// What a message is of, in an interface: numbers in its lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Called {
+pub enum MemberIndex {
     /// An operation.
     Operation(usize),
     /// A signal.
@@ -270,7 +270,7 @@ pub enum Called {
 }
 
 /// A signal that tells of changed attributes, for whoever passes it on.
-pub struct News {
+pub struct ChangeSignal {
     /// The interface that declares it: that of no object's own contract.
     pub interface: &'static Interface,
     /// The signal.
@@ -303,21 +303,21 @@ pub struct Presence {
 
 /// Those who can be called, as far as they were found: a list of them.
 #[derive(Debug, Clone, Default)]
-pub struct Present {
+pub struct PresenceList {
     /// They themselves.
     pub found: Vec<Presence>,
     /// What was not looked at or did not answer, and how to ask for it, a sentence each; empty if the list is whole.
     pub left_out: Vec<String>,
 }
 
-impl From<Vec<Presence>> for Present {
+impl From<Vec<Presence>> for PresenceList {
     /// A whole list.
     fn from(found: Vec<Presence>) -> Self {
         Self { found, left_out: Vec::new() }
     }
 }
 
-impl std::ops::Deref for Present {
+impl std::ops::Deref for PresenceList {
     type Target = [Presence];
 
     fn deref(&self) -> &[Presence] {
@@ -398,7 +398,7 @@ pub struct Capabilities {
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// The messages, in order.
-    pub messages: Vec<Explained>,
+    pub messages: Vec<MessageListing>,
     /// Bytes at the end that are no whole message yet.
     pub rest: usize,
     /// How many more bytes that message needs at least, by the length that it tells; 0 where it tells none yet.
@@ -407,7 +407,7 @@ pub struct Listing {
 
 /// One message, explained.
 #[derive(Debug, Clone, Default)]
-pub struct Explained {
+pub struct MessageListing {
     /// One line: kind, number, operation, size.
     pub summary: String,
     /// Kind of message, for counting.
@@ -425,7 +425,7 @@ pub struct Explained {
     pub values: Option<Body>,
 }
 
-impl Explained {
+impl MessageListing {
     /// Octets that break the protocol, from a header of so many on.
     #[must_use]
     pub fn violation(offset: usize, len: usize, header: usize, kind: &str, value: String) -> Self {

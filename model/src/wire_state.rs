@@ -1,12 +1,12 @@
 //! What a wire's peers expect of everybody who serves, and what a wire keeps for a node.
 
+use crate::bind_address::BindAddress;
 use crate::body::NodeState;
 use crate::contract::{Attribute, Interface};
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::message::{Answer, Emission, SignalFilter};
 use crate::object::{Object, Resolver, Servant};
-use crate::place::Place;
 use crate::profile::Lease;
 use crate::reach::Reach;
 use crate::reference::Reference;
@@ -43,13 +43,13 @@ pub trait Objects: Send + Sync {
     /// A reference to an object that is served here.
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference;
     /// Where this node serves on this wire.
-    fn places(&self) -> Vec<Place>;
+    fn places(&self) -> Vec<BindAddress>;
     /// Where others reach one of these places.
-    fn reach(&self, place: &Place) -> Reach {
+    fn reach(&self, place: &BindAddress) -> Reach {
         Reach { endpoints: place.profile().endpoints.clone(), wildcard: false }
     }
     /// Serves at one more address of this wire.
-    fn listen(&self, address: &str) -> Result<Place, Failure>;
+    fn listen(&self, address: &str) -> Result<BindAddress, Failure>;
     /// Turns references into objects.
     fn resolver(&self) -> Arc<dyn Resolver>;
     /// [`WireState::due`] has changed: it is asked again.

@@ -5,14 +5,14 @@
 //!   at, once: so a group whose items are quiet costs nothing, however many there are.
 //! * A watch may have a buffer, for samples between two updates (3.0). Samples that it had no room for are counted as an overflow,
 //!   which is told.
-//! * A value that is a number is read without a lock: its [`Face`] is written under the cell's lock, by one at a time, and whoever reads it
+//! * A value that is a number is read without a lock: its [`PackedCell`] is written under the cell's lock, by one at a time, and whoever reads it
 //!   while it is written takes the lock instead. So a value, its quality and its time are always of one another.
 //! * Locks are taken in the order group, cell, list.
 
 use crate::data::Vqt;
 use crate::engine::Engine;
 use crate::item::Item;
-use crate::packed::Packed;
+use crate::packed_vqt::PackedVqt;
 use crate::sync::lock;
 use crate::{FileTime, Moment, Quality};
 use slab::Slab;
@@ -50,13 +50,13 @@ pub(crate) struct Cell {
     engine: Weak<Engine>,
     /// Whether the source tells changes by itself.
     is_told: OnceLock<bool>,
-    face: Face,
+    face: PackedCell,
     state: Mutex<State>,
 }
 
 /// The last value, where it fits into 64 bits: what is read a hundred million times a second.
 #[derive(Debug, Default)]
-struct Face {
+struct PackedCell {
     /// Odd while it is written.
     version: AtomicU64,
     /// The type and the quality; 0 where the value is not here.
@@ -65,7 +65,7 @@ struct Face {
     time: AtomicU64,
 }
 
-impl Face {
+impl PackedCell {
     /// Shows a value. Only one may do so at a time.
     fn show(&self, value: &Vqt) {
         let (kind, bits) = value.data.packed().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Face {
 
     /// The value as it is kept; nothing if it is not here, or is being written.
     #[inline]
-    fn seen(&self) -> Option<Packed> {
+    fn seen(&self) -> Option<PackedVqt> {
         let version = self.version.load(Ordering::Acquire);
         let head = self.head.load(Ordering::Relaxed);
         let bits = self.bits.load(Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Face {
         // The halves were put together in `show`.
         #[allow(clippy::cast_possible_truncation)]
         let (kind, quality) = ((head >> 16) as u16, Quality(head as u16));
-        Some(Packed { kind, quality, bits, time: FileTime(time) })
+        Some(PackedVqt { kind, quality, bits, time: FileTime(time) })
     }
 }
 
@@ -144,7 +144,7 @@ struct Buffer {
 
 /// What a member finds at its cell.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct CellUpdate {
     /// Samples that are older than the last value, if they are buffered.
     pub(crate) earlier: Vec<Vqt>,
     /// The last value.
@@ -157,7 +157,7 @@ impl Cell {
     pub(crate) fn new(item: Arc<Item>, engine: Weak<Engine>, now: FileTime) -> Self {
         let value = Vqt::bad(Quality::WAITING, now);
         let state = State { value, read_at: None, is_known: false, watches: Slab::new() };
-        Self { item, engine, is_told: OnceLock::new(), face: Face::default(), state: Mutex::new(state) }
+        Self { item, engine, is_told: OnceLock::new(), face: PackedCell::default(), state: Mutex::new(state) }
     }
 
     /// Asks the source, once, to tell changes.
@@ -193,13 +193,13 @@ impl Cell {
     /// The last value.
     #[inline]
     pub(crate) fn value(&self) -> Vqt {
-        let value = self.face.seen().and_then(Packed::value);
+        let value = self.face.seen().and_then(PackedVqt::value);
         value.unwrap_or_else(|| self.locked_value())
     }
 
     /// The same, for whoever takes it apart by itself; nothing if it has to be asked for in the other way.
     #[inline]
-    pub(crate) fn packed(&self) -> Option<Packed> {
+    pub(crate) fn packed(&self) -> Option<PackedVqt> {
         self.face.seen()
     }
 
@@ -248,16 +248,16 @@ impl Cell {
     }
 
     /// What is new for the member, which is on its list no longer.
-    pub(crate) fn news(&self, watch: usize) -> News {
+    pub(crate) fn news(&self, watch: usize) -> CellUpdate {
         let mut state = lock(&self.state);
         let last = Some(state.value.clone());
-        let Some(watch) = state.watches.get_mut(watch) else { return News::default() };
+        let Some(watch) = state.watches.get_mut(watch) else { return CellUpdate::default() };
         watch.is_marked = false;
-        let Some(buffer) = &mut watch.buffer else { return News { last, ..News::default() } };
+        let Some(buffer) = &mut watch.buffer else { return CellUpdate { last, ..CellUpdate::default() } };
         let mut earlier: Vec<_> = buffer.samples.drain(..).collect();
         buffer.heap = 0;
         let newest = earlier.pop().or(last);
-        News { earlier, last: newest, overflow: std::mem::take(&mut buffer.overflow) }
+        CellUpdate { earlier, last: newest, overflow: std::mem::take(&mut buffer.overflow) }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::Code;
 use crate::browse::Position;
 use crate::engine::Engine;
 use crate::group::{Group, GroupState};
-use crate::share::{Seat, Share};
+use crate::share::{EnumeratorCharge, Share};
 use crate::sync::lock;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, Weak};
@@ -180,7 +180,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Code::OUT_OF_MEMORY`]: the client has as many as it may have.
-    pub(crate) fn enumerator(&self) -> Result<Seat, Code> {
+    pub(crate) fn enumerator(&self) -> Result<EnumeratorCharge, Code> {
         self.share.enumerator(self.engine.settings.quotas.enumerators)
     }
 

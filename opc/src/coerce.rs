@@ -3,7 +3,7 @@
 
 use crate::Code;
 use crate::data::{Array, Data, VarType};
-use everywire::com::variant::Plain;
+use everywire::com::variant::PlainValue;
 use std::sync::Arc;
 
 impl Data {
@@ -64,23 +64,23 @@ impl Data {
     }
 
     /// The value, if it has no parts and can become another one.
-    fn plain(&self) -> Option<Plain<'_>> {
+    fn plain(&self) -> Option<PlainValue<'_>> {
         Some(match self {
-            Self::Empty => Plain::Empty,
-            Self::I1(value) => Plain::Whole((*value).into()),
-            Self::U1(value) => Plain::Whole((*value).into()),
-            Self::I2(value) => Plain::Whole((*value).into()),
-            Self::U2(value) => Plain::Whole((*value).into()),
-            Self::I4(value) => Plain::Whole((*value).into()),
-            Self::U4(value) => Plain::Whole((*value).into()),
-            Self::I8(value) => Plain::Whole((*value).into()),
-            Self::U8(value) => Plain::Whole((*value).into()),
-            Self::R4(value) => Plain::Single(*value),
-            Self::R8(value) => Plain::Real(*value),
-            Self::Currency(value) => Plain::Money(*value),
-            Self::Date(value) => Plain::Date(*value),
-            Self::Bool(value) => Plain::Bool(*value),
-            Self::Text(text) => Plain::Text(text),
+            Self::Empty => PlainValue::Empty,
+            Self::I1(value) => PlainValue::Whole((*value).into()),
+            Self::U1(value) => PlainValue::Whole((*value).into()),
+            Self::I2(value) => PlainValue::Whole((*value).into()),
+            Self::U2(value) => PlainValue::Whole((*value).into()),
+            Self::I4(value) => PlainValue::Whole((*value).into()),
+            Self::U4(value) => PlainValue::Whole((*value).into()),
+            Self::I8(value) => PlainValue::Whole((*value).into()),
+            Self::U8(value) => PlainValue::Whole((*value).into()),
+            Self::R4(value) => PlainValue::Single(*value),
+            Self::R8(value) => PlainValue::Real(*value),
+            Self::Currency(value) => PlainValue::Money(*value),
+            Self::Date(value) => PlainValue::Date(*value),
+            Self::Bool(value) => PlainValue::Bool(*value),
+            Self::Text(text) => PlainValue::Text(text),
             Self::Null | Self::Error(_) | Self::Array(_) => return None,
         })
     }

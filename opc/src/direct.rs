@@ -2,7 +2,7 @@
 
 use crate::data::Vqt;
 use crate::engine::Engine;
-use crate::group::{Given, bound, write_to};
+use crate::group::{WriteVqt, bound, write_to};
 use crate::item::{Access, Item};
 use crate::properties;
 use crate::time::Moment;
@@ -60,7 +60,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Code::INVALID_ARGUMENT`]: not as many values as items.
-    pub fn write_items(&self, ids: &[String], values: &[Given]) -> Result<Vec<Code>, Code> {
+    pub fn write_items(&self, ids: &[String], values: &[WriteVqt]) -> Result<Vec<Code>, Code> {
         if ids.len() != values.len() {
             return Err(Code::INVALID_ARGUMENT);
         }
@@ -82,7 +82,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Code::UNKNOWN_ITEM`], [`Code::INVALID_ITEM`].
-    pub fn available_properties(&self, id: &str) -> Result<Vec<properties::Described>, Code> {
+    pub fn available_properties(&self, id: &str) -> Result<Vec<properties::PropertyDescription>, Code> {
         Ok(properties::available(&*self.item(id)?))
     }
 

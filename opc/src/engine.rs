@@ -25,7 +25,7 @@ use crate::cell::Cell;
 use crate::client::Client;
 use crate::group::Group;
 use crate::item::Item;
-use crate::share::Held;
+use crate::share::Usage;
 use crate::source::{Feed, Source};
 use crate::sync::lock;
 use crate::time::{FileTime, Moment};
@@ -115,7 +115,7 @@ pub struct Engine {
     /// How many clients there are, against the quota, and of whom.
     clients: Mutex<Clients>,
     /// What they hold.
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<Usage>,
     /// When values were last sent, in units of `FileTime`.
     last_update: AtomicU64,
     /// The driver's, told outside the lock of the schedule.

@@ -22,9 +22,9 @@ mod data;
 mod direct;
 mod engine;
 mod group;
+pub mod handle_tracker;
 mod item;
-pub mod overheard;
-mod packed;
+mod packed_vqt;
 pub mod pattern;
 pub mod properties;
 mod quality;
@@ -43,8 +43,8 @@ pub use codes::Code;
 pub use data::{Array, Data, VarType, Vqt};
 pub use engine::{Engine, Quotas, Settings};
 pub use group::{
-    Added, Attributes, Batch, Begun, Change, Given, Group, GroupState, ItemDef, ReadFrom, Refresh, Report,
-    Sample,
+    Attributes, Batch, Change, Group, GroupState, ItemDef, ItemResult, ReadFrom, Refresh, Report, Sample,
+    StartedTransaction, WriteVqt,
 };
 pub use item::{Access, EngineeringUnits, Item, Property};
 pub use quality::{Limit, Quality};

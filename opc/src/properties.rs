@@ -6,7 +6,7 @@ use crate::item::{EngineeringUnits, Item};
 
 /// A property that an item has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
+pub struct PropertyDescription {
     /// Its number.
     pub id: u32,
     /// What it is.
@@ -38,7 +38,7 @@ const STANDARD: &[(u32, &str, VarType)] = &[
 
 /// The properties that an item has.
 #[must_use]
-pub fn available(item: &Item) -> Vec<Described> {
+pub fn available(item: &Item) -> Vec<PropertyDescription> {
     let nothing = Vqt::bad(crate::Quality::WAITING, crate::FileTime::default());
     let standard = STANDARD.iter().filter_map(|(id, text, data_type)| {
         let value = value(item, *id, &nothing).ok()?;
@@ -47,9 +47,9 @@ pub fn available(item: &Item) -> Vec<Described> {
             8 => value.var_type(),
             _ => *data_type,
         };
-        Some(Described { id: *id, description: (*text).to_owned(), data_type })
+        Some(PropertyDescription { id: *id, description: (*text).to_owned(), data_type })
     });
-    let own = item.properties.iter().map(|property| Described {
+    let own = item.properties.iter().map(|property| PropertyDescription {
         id: property.id,
         description: property.description.clone(),
         data_type: property.value.var_type(),

@@ -14,7 +14,7 @@ const ALL: usize = 4;
 
 /// What all clients of an engine hold.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Usage {
     items: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     /// What all clients hold.
-    all: Arc<Held>,
+    all: Arc<Usage>,
     /// Items of all groups of the client.
     items: AtomicUsize,
     /// Bytes of names and values that are kept for it.
@@ -61,7 +61,7 @@ fn add_shared(
 
 impl Share {
     /// That of a client, which holds nothing yet.
-    pub(crate) fn of(all: &Arc<Held>) -> Self {
+    pub(crate) fn of(all: &Arc<Usage>) -> Self {
         Self { all: Arc::clone(all), ..Self::default() }
     }
 
@@ -90,9 +90,9 @@ impl Share {
     }
 
     /// Charges for an enumerator, of which there may be so many.
-    pub(crate) fn enumerator(self: &Arc<Self>, most: usize) -> Result<Seat, Code> {
+    pub(crate) fn enumerator(self: &Arc<Self>, most: usize) -> Result<EnumeratorCharge, Code> {
         add(&self.enumerators, 1, most)?;
-        Ok(Seat { share: Arc::clone(self), most })
+        Ok(EnumeratorCharge { share: Arc::clone(self), most })
     }
 
     /// What is charged: items, bytes, enumerators.
@@ -117,19 +117,19 @@ impl Drop for Receipt {
 
 /// An enumerator that was charged; it is given back with this.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct EnumeratorCharge {
     share: Arc<Share>,
     most: usize,
 }
 
-impl Seat {
+impl EnumeratorCharge {
     /// One more, for a copy.
     pub(crate) fn another(&self) -> Result<Self, Code> {
         self.share.enumerator(self.most)
     }
 }
 
-impl Drop for Seat {
+impl Drop for EnumeratorCharge {
     fn drop(&mut self) {
         self.share.enumerators.fetch_sub(1, Ordering::AcqRel);
     }

@@ -75,11 +75,11 @@ impl Point {
 
 /// An item and its value.
 struct Row {
-    held: Mutex<Held>,
+    held: Mutex<ItemState>,
 }
 
 /// What of an item changes.
-struct Held {
+struct ItemState {
     /// As it was described last.
     item: Arc<Item>,
     /// The last value.
@@ -120,7 +120,7 @@ impl Table {
                 // Whoever has the item in a group asks no second time to be told: the row keeps its feeds.
                 Entry::Occupied(row) => row.get().describe(item, value),
                 Entry::Vacant(place) => {
-                    let held = Mutex::new(Held { item, value, feeds: Vec::new() });
+                    let held = Mutex::new(ItemState { item, value, feeds: Vec::new() });
                     place.insert(Arc::new(Row { held }));
                 }
             }
@@ -205,7 +205,7 @@ impl Row {
     }
 }
 
-impl Held {
+impl ItemState {
     fn put(&mut self, value: Vqt) {
         self.feeds.retain(|feed| feed.tell(value.clone()));
         self.value = value;

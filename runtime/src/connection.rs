@@ -7,15 +7,18 @@
 //! shard. Each other file is one thing that a connection does, and knows `state`. So no file here stands both above and below
 //! another: only the data of a connection, a node and a shard point to one another.
 
-mod asker;
 mod backlog;
 pub(crate) mod backward;
+mod call_completion;
+mod call_gate;
+mod call_permit;
 pub(crate) mod calling;
 mod company;
 mod core_guard;
 mod deadlines;
+mod deferred_list;
 mod ending;
-mod handing_over;
+mod handover;
 mod link;
 mod listening;
 mod opening;
@@ -26,13 +29,10 @@ mod resuming;
 mod sending;
 mod serving;
 mod state;
-mod to_do;
-mod turn;
-mod turns;
 mod waker;
 mod weighing;
 
-pub(crate) use asker::Asker;
+pub(crate) use call_completion::CallCompletion;
+pub(crate) use call_permit::CallPermit;
 pub(crate) use serving::flush_before_blocking;
 pub(crate) use state::{Connection, Role, ServeOutcome, served, serves};
-pub(crate) use turn::Turn;

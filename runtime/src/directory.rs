@@ -122,7 +122,7 @@ pub(crate) struct Directory {
 
 /// What a connection remembers of its last look-up: a peer mostly asks the same thing again. Taken out while
 /// a call is served, and put back after.
-pub(crate) struct Remembered {
+pub(crate) struct CachedLookup {
     version: u64,
     key: Bytes,
     interface: Bytes,
@@ -136,7 +136,7 @@ pub(crate) struct Remembered {
     pub(crate) keeps_order: bool,
 }
 
-impl Remembered {
+impl CachedLookup {
     /// Whether the operation blocks.
     #[inline]
     pub(crate) fn blocking_record(&self) -> Option<&BlockingRecord> {
@@ -145,9 +145,9 @@ impl Remembered {
 }
 
 /// What a look-up found.
-pub(crate) enum Found {
+pub(crate) enum LookupResult {
     /// The servant and the operation: to be remembered for the next look-up.
-    Operation(Box<Remembered>),
+    Operation(Box<CachedLookup>),
     /// The object, but no such operation.
     NoOperation,
     /// No object.
@@ -310,9 +310,9 @@ impl Directory {
         &self,
         wire: &dyn Wire,
         asked: &Incoming,
-        remembered: &mut Option<Box<Remembered>>,
+        remembered: &mut Option<Box<CachedLookup>>,
         wire_state: impl FnOnce() -> Vec<Arc<dyn Servant>>,
-    ) -> Found {
+    ) -> LookupResult {
         // Read before the entries are: a change in between makes what is found stale at once, and never the
         // other way.
         let version = self.version.load(Ordering::Acquire);
@@ -322,7 +322,7 @@ impl Directory {
                 && same_bytes(&last.interface, &asked.interface)
                 && same_bytes(&last.key, &asked.key)
         }) {
-            return Found::Operation(last);
+            return LookupResult::Operation(last);
         }
         self.search(version, wire, asked, wire_state)
     }
@@ -334,7 +334,7 @@ impl Directory {
         wire: &dyn Wire,
         asked: &Incoming,
         wire_state: impl FnOnce() -> Vec<Arc<dyn Servant>>,
-    ) -> Found {
+    ) -> LookupResult {
         let own = self.spelled(wire, &asked.key);
         let here = !own.is_empty();
         let answers = |servant: Arc<dyn Servant>, records: Option<BlockingRecords>| {
@@ -355,7 +355,7 @@ impl Directory {
             Some((servant, index, records)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
-                Found::Operation(Box::new(Remembered {
+                LookupResult::Operation(Box::new(CachedLookup {
                     version,
                     key: own(&asked.key),
                     interface: own(&asked.interface),
@@ -366,8 +366,8 @@ impl Directory {
                     records,
                 }))
             }
-            None if here => Found::NoOperation,
-            None => Found::NoObject,
+            None if here => LookupResult::NoOperation,
+            None => LookupResult::NoObject,
         }
     }
 }

@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A node, as far as the housekeeper needs it. A trait, so that the housekeeper stands below the node.
-pub(crate) trait Keep: Send + Sync + 'static {
+pub(crate) trait NodeMaintenance: Send + Sync + 'static {
     /// Lets go of connections whose peers have left while nobody used them.
     fn sweep(&self);
 
@@ -48,7 +48,7 @@ struct State {
 
 impl Housekeeper {
     /// What is due has changed: the thread looks again, or is started.
-    pub(crate) fn attend(&self, node: &Arc<impl Keep>) {
+    pub(crate) fn attend(&self, node: &Arc<impl NodeMaintenance>) {
         let (mutex, bell) = &*self.bell;
         let mut state = lock(mutex);
         state.rung = true;
@@ -77,7 +77,7 @@ impl Housekeeper {
 
 /// The thread: sweeps, tends what is due, waits for the next time. It holds the node only while it works, and
 /// ends after `IDLE` with nothing to do.
-fn keep(mutex: &Mutex<State>, bell: &Condvar, node: &Weak<impl Keep>) {
+fn keep(mutex: &Mutex<State>, bell: &Condvar, node: &Weak<impl NodeMaintenance>) {
     let mut swept = Instant::now();
     loop {
         lock(mutex).rung = false;

@@ -16,7 +16,7 @@ mod trace;
 
 pub use allow_list::AllowList;
 pub use limit::Limit;
-pub use pattern::{Caller, Pattern, Who};
+pub use pattern::{Caller, CallerIdentity, Pattern};
 pub use retry::{Attempts, Retry};
 pub use time_limit::TimeLimit;
 pub use trace::{CallRecord, Ending, Trace};
@@ -53,18 +53,18 @@ impl Next<'_> {
 
     /// The same, to be kept: for a layer that first asks somebody else, such as whether the caller may.
     #[must_use]
-    pub fn later(self) -> Later {
-        Later { behind: self.behind.clone(), seen: self.seen }
+    pub fn later(self) -> OwnedNext {
+        OwnedNext { behind: self.behind.clone(), seen: self.seen }
     }
 }
 
 /// What is behind a layer, kept for a call that is passed on later.
-pub struct Later {
+pub struct OwnedNext {
     behind: Layered,
     seen: usize,
 }
 
-impl Later {
+impl OwnedNext {
     /// Passes a call on: the one that it was kept for, or another attempt of it ([`Request::again`]). Each time that
     /// this is called, the servant has one call more.
     pub fn serve(&self, request: Request) {

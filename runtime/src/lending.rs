@@ -25,13 +25,13 @@ impl WeakNode {
 }
 
 /// What an object that is about to be lent knows of itself ([`Node::lend`]).
-pub struct Lent<I: ?Sized> {
+pub struct LoanHandle<I: ?Sized> {
     node: Weak<Shared>,
     key: Bytes,
     of: PhantomData<fn() -> Arc<I>>,
 }
 
-impl<I: RemoteTrait + ?Sized> Lent<I> {
+impl<I: RemoteTrait + ?Sized> LoanHandle<I> {
     /// The key under which it will be served.
     pub fn key(&self) -> &Bytes {
         &self.key
@@ -50,7 +50,7 @@ impl<I: RemoteTrait + ?Sized> Lent<I> {
     }
 }
 
-impl<I: ?Sized> fmt::Debug for Lent<I> {
+impl<I: ?Sized> fmt::Debug for LoanHandle<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Lent({:?})", self.key)
     }
@@ -68,10 +68,10 @@ impl Node {
     ///
     /// Where this node listens on a wire that does not count references, or listens nowhere, the object is served until it is
     /// withdrawn.
-    pub fn lend<I: RemoteTrait + ?Sized>(&self, make: impl FnOnce(&Lent<I>) -> Arc<I>) -> Ref<I> {
+    pub fn lend<I: RemoteTrait + ?Sized>(&self, make: impl FnOnce(&LoanHandle<I>) -> Arc<I>) -> Ref<I> {
         let shared = &self.guard.shared;
         let key = shared.directory.fresh_key();
-        let servant = make(&Lent { node: shared.weak(), key: key.clone(), of: PhantomData });
+        let servant = make(&LoanHandle { node: shared.weak(), key: key.clone(), of: PhantomData });
         shared.export(&key, Entry::typed(Arc::clone(&servant)));
         let reference = shared.lend(&I::interface().id, &key);
         let emitter = Arc::clone(shared) as Arc<dyn Emitter>;

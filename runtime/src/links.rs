@@ -1,8 +1,8 @@
 //! Connections of the calling side: one for each place, shared by all who call there.
 
-use crate::apart::Apart;
-use crate::connection::{Connection, Role, Turn};
+use crate::connection::{CallPermit, Connection, Role};
 use crate::failures::{nobody_at, stopped};
+use crate::private_connections::PrivateConnections;
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
@@ -17,7 +17,7 @@ const ABREAST: u8 = 63;
 
 impl Shared {
     /// The connection to an endpoint, and the turn to call on it; all objects there share one, except those
-    /// of other sets (`Apart`) and options. Connects if there is none, which may block until `until` (30 s
+    /// of other sets (`PrivateConnections`) and options. Connects if there is none, which may block until `until` (30 s
     /// where it is `None`).
     ///
     /// # Errors
@@ -27,8 +27,8 @@ impl Shared {
         profile: &Profile,
         endpoint: &Endpoint,
         until: Option<Instant>,
-        apart: Option<&Apart>,
-    ) -> Result<(Arc<Connection>, Turn), Failure> {
+        apart: Option<&PrivateConnections>,
+    ) -> Result<(Arc<Connection>, CallPermit), Failure> {
         let wire = self.wire_named(profile.wire).ok_or_else(|| nobody_at(endpoint))?;
         wire.check_way(profile, endpoint).map_err(|failure| failure.with_completed(Completed::No))?;
         let mut place = PoolKey {
@@ -47,7 +47,7 @@ impl Shared {
             {
                 match held.take() {
                     Some(turn) => return Ok((Arc::clone(held), turn)),
-                    None if place.abreast == ABREAST => return Ok((Arc::clone(held), Turn::any())),
+                    None if place.abreast == ABREAST => return Ok((Arc::clone(held), CallPermit::any())),
                     None => place.abreast += 1,
                 }
             }
@@ -59,7 +59,7 @@ impl Shared {
             apart.take_in(&made)?;
         }
         // Nobody else has it yet.
-        let mut turn = made.take().unwrap_or_else(Turn::any);
+        let mut turn = made.take().unwrap_or_else(CallPermit::any);
         if self.stopped.load(Ordering::Acquire) {
             // Nobody would end it: it lives as long as the object that asked for it.
             return Ok((made, turn));
@@ -74,7 +74,7 @@ impl Shared {
             (Arc::clone(links.entry(place).or_insert_with(|| Arc::clone(&made))), gone)
         };
         if !Arc::ptr_eq(&held, &made) {
-            turn = held.take().unwrap_or_else(Turn::any);
+            turn = held.take().unwrap_or_else(CallPermit::any);
         }
         // Without the lock: they may hold what is the user's.
         drop((gone, made));

@@ -16,18 +16,18 @@
 //! (`Builder::layer`) stand before everything that a user exports, and before nothing that a wire itself
 //! answers.
 
-use crate::apart::Apart;
 use crate::builder::Builder;
 use crate::connection::Role;
 use crate::directory::{Class, Entry};
 use crate::monitor::Monitor;
+use crate::private_connections::PrivateConnections;
 use crate::shared::{Shared, in_process};
 use crate::transport::layers;
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::{
-    Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, Place, Present, Profile, Ref,
-    Reference, Resolver, Servant, Signaller, Wire,
+    BindAddress, Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, PresenceList, Profile,
+    Ref, Reference, Resolver, Servant, Signaller, Wire,
 };
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -90,10 +90,10 @@ impl Node {
     ///
     /// # Errors
     /// It is no address to listen at, or a file that it names cannot be used.
-    pub fn place(&self, address: &str) -> Result<Place, Failure> {
+    pub fn place(&self, address: &str) -> Result<BindAddress, Failure> {
         let shared = &self.guard.shared;
         let (place, ..) = shared.place_at(shared.wire_of(address)?, address)?;
-        if let Place::Listen(profile) = &place {
+        if let BindAddress::Listen(profile) = &place {
             profile.endpoints.iter().try_for_each(|endpoint| layers::listening(endpoint).map(drop))?;
         }
         Ok(place)
@@ -263,8 +263,8 @@ impl Node {
     }
 
     /// Connections that only objects resolved by it call over: for hops, which have a set for each client.
-    pub fn apart(&self) -> Arc<Apart> {
-        Apart::new(self.guard.shared.weak())
+    pub fn apart(&self) -> Arc<PrivateConnections> {
+        PrivateConnections::new(self.guard.shared.weak())
     }
 
     /// The typed object behind a reference that came as data.
@@ -315,7 +315,7 @@ impl Node {
     }
 
     /// Who is there to be called, at an address of any wire, and what was left out.
-    pub fn list(&self, text: &str) -> Result<Present, Failure> {
+    pub fn list(&self, text: &str) -> Result<PresenceList, Failure> {
         self.guard.shared.wire_of(text)?.list(text, &*self.guard.shared)
     }
 

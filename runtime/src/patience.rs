@@ -11,7 +11,7 @@
 //!
 //! On a CPU that other programs keep busy, a yield gives away a whole time slice, some milliseconds, where a sleeper is woken
 //! at once. So each yield is timed. One that took longer than a peer needs means that somebody else ran: then this wait and the
-//! next ones sleep at once, twice as many with each such yield, half as many after many good ones ([`Crowd`]). That is known of a
+//! next ones sleep at once, twice as many with each such yield, half as many after many good ones ([`Contention`]). That is known of a
 //! CPU, not of a connection, so each thread remembers it for itself.
 //!
 //! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
@@ -85,21 +85,21 @@ const CHANCES: u8 = 64;
 
 thread_local! {
     /// That of the CPU on which this thread runs, as far as it has seen.
-    static CROWD: Cell<Crowd> = const { Cell::new(Crowd { waits: 0, step: 0, good: 0 }) };
+    static CROWD: Cell<Contention> = const { Cell::new(Contention { waits: 0, step: 0, good: 0 }) };
 }
 
 /// What the yields of a thread have told about the others on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Crowd {
+struct Contention {
     /// Waits that are to be slept through before the next look.
     waits: u16,
-    /// How many it was the last time: 1 to [`Crowd::MOST`], or 0 if nobody was ever there.
+    /// How many it was the last time: 1 to [`Contention::MOST`], or 0 if nobody was ever there.
     step: u16,
     /// Yields since then that came back soon.
     good: u32,
 }
 
-impl Crowd {
+impl Contention {
     /// The most waits between two looks.
     const MOST: u16 = 4096;
     /// So many good yields for each wait of a step halve it.
@@ -152,7 +152,7 @@ pub(crate) fn make_way() -> bool {
         return false;
     }
     if yield_cpu() >= SLICE {
-        Crowd::with(Crowd::lost);
+        Contention::with(Contention::lost);
     }
     true
 }
@@ -187,7 +187,7 @@ impl Patience {
     fn begin(&mut self) {
         if !self.waiting {
             self.waiting = true;
-            self.asleep = Crowd::with(Crowd::wait);
+            self.asleep = Contention::with(Contention::wait);
         }
     }
 
@@ -219,11 +219,11 @@ impl Patience {
     fn gave(&mut self, took: u64) {
         self.gave_way = self.routed && took >= SWITCH;
         if took < SHARED {
-            Crowd::with(Crowd::came_back);
+            Contention::with(Contention::came_back);
         } else if took < SLICE {
             self.doubt = true;
         } else {
-            Crowd::with(Crowd::lost);
+            Contention::with(Contention::lost);
             self.asleep = true;
         }
     }
@@ -295,7 +295,7 @@ impl Patience {
     pub(crate) fn wants_another_look(&mut self) -> bool {
         self.begin();
         if std::mem::take(&mut self.doubt) {
-            Crowd::with(Crowd::lost);
+            Contention::with(Contention::lost);
             self.asleep = true;
         }
         if self.asleep {
@@ -338,7 +338,7 @@ mod tests {
     const HOG: u64 = 3_000_000;
 
     fn forget() {
-        CROWD.set(Crowd { waits: 0, step: 0, good: 0 });
+        CROWD.set(Contention { waits: 0, step: 0, good: 0 });
     }
 
     /// A wait in which the first yield takes this long; whether it looked at all.
@@ -422,8 +422,8 @@ mod tests {
         for _ in 0..8_000 {
             wait(&mut patience, HOG, true);
         }
-        assert_eq!(CROWD.get().step, Crowd::MOST);
-        for _ in 0..u32::from(Crowd::MOST) * Crowd::GOOD * 2 + u32::from(Crowd::MOST) {
+        assert_eq!(CROWD.get().step, Contention::MOST);
+        for _ in 0..u32::from(Contention::MOST) * Contention::GOOD * 2 + u32::from(Contention::MOST) {
             wait(&mut patience, QUICK, true);
         }
         assert!(CROWD.get().step <= 1, "{:?}", CROWD.get());

@@ -2,7 +2,7 @@
 
 use crate::sync::lock;
 use everywire_model::reach::{Publish, Reach, Wildcard, reach, wildcard};
-use everywire_model::{Endpoint, Lease, Place, Reference};
+use everywire_model::{BindAddress, Endpoint, Lease, Reference};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -31,9 +31,9 @@ impl Addresses {
     }
 
     /// Where others reach a place.
-    pub(crate) fn reach(&self, place: &Place) -> Reach {
+    pub(crate) fn reach(&self, place: &BindAddress) -> Reach {
         match (place, place.profile().endpoints.first()) {
-            (Place::Listen(_), Some(bound)) => {
+            (BindAddress::Listen(_), Some(bound)) => {
                 let said =
                     lock(&self.said).iter().find(|(held, _)| held == bound).map(|(_, said)| said.clone());
                 let own =
@@ -45,14 +45,14 @@ impl Addresses {
     }
 
     /// Whether a place may be known by other addresses than its own.
-    pub(crate) fn is_known_otherwise(&self, place: &Place) -> bool {
+    pub(crate) fn is_known_otherwise(&self, place: &BindAddress) -> bool {
         let Some(bound) = place.profile().endpoints.first() else { return false };
         wildcard(bound).is_some() || lock(&self.said).iter().any(|(held, _)| held == bound)
     }
 
     /// The same places, as others reach them.
-    pub(crate) fn published(&self, places: &[Place]) -> Vec<Place> {
-        let published = |place: &Place| {
+    pub(crate) fn published(&self, places: &[BindAddress]) -> Vec<BindAddress> {
+        let published = |place: &BindAddress| {
             let mut place = place.clone();
             place.profile_mut().endpoints = self.reach(&place).endpoints;
             place
@@ -62,8 +62,8 @@ impl Addresses {
 
     /// Notes in a reference which of its listeners accept at every address of the machine. A caller in this
     /// process knows itself by it. Only profiles without a lease get the note: a lease is the wire's own.
-    pub(crate) fn mark(&self, places: &[Place], reference: &mut Reference) {
-        let bound = |place: &Place| place.profile().endpoints.first().cloned();
+    pub(crate) fn mark(&self, places: &[BindAddress], reference: &mut Reference) {
+        let bound = |place: &BindAddress| place.profile().endpoints.first().cloned();
         let open: Vec<Endpoint> =
             places.iter().filter(|place| self.reach(place).wildcard).filter_map(bound).collect();
         if open.is_empty() {

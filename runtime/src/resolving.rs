@@ -1,14 +1,14 @@
 //! From references to objects: of this process, of a node elsewhere, or the servant itself.
 
-use crate::apart::Apart;
 use crate::failures::stopped;
-use crate::here::here;
+use crate::local_target::here;
+use crate::private_connections::PrivateConnections;
 use crate::shared::{Shared, named};
 use crate::sync::lock;
 use crate::target::Remote;
 use bytes::Bytes;
 use everywire_model::object::Local;
-use everywire_model::{Emitter, Endpoint, Failure, Object, Place, Profile, Reference, Resolver};
+use everywire_model::{BindAddress, Emitter, Endpoint, Failure, Object, Profile, Reference, Resolver};
 use std::sync::Arc;
 
 impl Resolver for Shared {
@@ -38,7 +38,7 @@ impl Shared {
             };
             own.wire == profile.wire
                 && (own.endpoints.iter().any(|own| own.is_at(endpoint)) || known())
-                && (matches!(place, Place::Listen(_)) || own.components == profile.components)
+                && (matches!(place, BindAddress::Listen(_)) || own.components == profile.components)
         })
     }
 
@@ -52,7 +52,7 @@ impl Shared {
     }
 }
 
-impl Apart {
+impl PrivateConnections {
     /// The object behind a reference, called over these connections.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Apart {
 
 /// The object behind a reference, called within this process if it is here, and else over the connections that all objects of the
 /// node use, or over those `apart`.
-fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<Apart>>) -> Object {
+fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<PrivateConnections>>) -> Object {
     let deadline = node.builder.deadline;
     Object::new(match here(&node, reference, deadline) {
         Some(here) => Arc::new(here),

@@ -38,7 +38,7 @@ use bytes::Bytes;
 use everywire_model::reach::Publish;
 use everywire_model::words::nearest;
 use everywire_model::{
-    BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Place, Profile, ProfileOptions, Reference,
+    BindAddress, BoxFuture, Endpoint, Failure, Initiator, Kind, Limits, Profile, ProfileOptions, Reference,
     Servant, Wire, WireState, options,
 };
 use std::collections::{BTreeMap, HashMap};
@@ -99,11 +99,11 @@ pub(crate) struct Shared {
     pub(crate) turned_away: AtomicUsize,
     /// Where this node serves, in this process too, and the address as it was given: a router is found again
     /// by it.
-    pub(crate) places: Mutex<Vec<(Place, String)>>,
+    pub(crate) places: Mutex<Vec<(BindAddress, String)>>,
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
     /// What stands by for every object, by the names of the wires that are served here or called on.
-    pub(crate) wire_state: RwLock<BTreeMap<&'static str, StandBy>>,
+    pub(crate) wire_state: RwLock<BTreeMap<&'static str, WireDefaults>>,
     /// Connections that serve and carry signals.
     audience: Mutex<Vec<Weak<Connection>>>,
     /// New calls are refused.
@@ -117,7 +117,7 @@ pub(crate) struct Shared {
 }
 
 /// What stands by for every object on a wire.
-pub(crate) struct StandBy {
+pub(crate) struct WireDefaults {
     /// Nothing, where the wire expects nothing of everybody.
     pub(crate) wire_state: Option<Arc<dyn WireState>>,
     pub(crate) servants: Vec<Arc<dyn Servant>>,
@@ -221,7 +221,7 @@ impl Shared {
             return Err(Failure::new(Kind::Refused, Initiator::User, what));
         }
         named.push((name.to_owned(), self.weak()));
-        let place = Place::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() });
+        let place = BindAddress::socket(IN_PROCESS, Endpoint::InProcess { name: name.to_owned() });
         lock(&self.places).push((place, String::new()));
         Ok(())
     }
@@ -231,25 +231,25 @@ impl Shared {
     ///
     /// # Errors
     /// The address is wrong or taken, an option does not fit, or no event loop can be started.
-    pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<Place, Failure> {
+    pub(crate) fn serve_at(&self, wire: &'static dyn Wire, address: &str) -> Result<BindAddress, Failure> {
         let node = self.arc().ok_or_else(stopped)?;
         self.stand_by(wire);
         let (place, own, publish) = self.place_at(wire, address)?;
         match place {
-            Place::Listen(profile) => {
+            BindAddress::Listen(profile) => {
                 let allowance = own.map_or_else(|| Arc::clone(&self.allowance), Arc::new);
                 let listener = Arc::new(Listener::bind(wire, profile, allowance)?);
                 if !Arc::ptr_eq(&listener.allowance.shares, &self.allowance.shares) {
                     lock(&self.apart).push(Arc::clone(&listener.allowance.shares));
                 }
                 self.take_descriptors();
-                let place = Place::Listen(listener.profile.clone());
+                let place = BindAddress::Listen(listener.profile.clone());
                 self.addresses.say(listening(&place), publish);
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));
                 Ok(place)
             }
-            place @ Place::Join(_) => {
+            place @ BindAddress::Join(_) => {
                 // First the place: whoever finds the router gone again looks whether this node is meant to be there.
                 lock(&self.places).push((place.clone(), address.to_owned()));
                 self.join(wire, place.profile(), address)
@@ -265,14 +265,14 @@ impl Shared {
         &self,
         wire: &'static dyn Wire,
         address: &str,
-    ) -> Result<(Place, Option<Allowance>, Option<Publish>), Failure> {
+    ) -> Result<(BindAddress, Option<Allowance>, Option<Publish>), Failure> {
         let (plain, publish) = Publish::take(address)?;
         let (plain, own) = self.allowance.of_address(&plain, self.largest())?;
         let place = wire.listen(&plain)?;
         if let Some(publish) = &publish {
             publish.check(address, listening(&place))?;
         }
-        if own.is_some() && matches!(place, Place::Join(_)) {
+        if own.is_some() && matches!(place, BindAddress::Join(_)) {
             let why = "nobody connects to this process there, so there are no peers to have quotas";
             return Err(options::wrong(address, why));
         }
@@ -307,7 +307,7 @@ impl Shared {
     }
 
     /// Where this node serves on a wire.
-    pub(crate) fn places_of(&self, wire: &str) -> Vec<Place> {
+    pub(crate) fn places_of(&self, wire: &str) -> Vec<BindAddress> {
         let places = lock(&self.places);
         places.iter().map(|(place, _)| place).filter(|place| place.profile().wire == wire).cloned().collect()
     }
@@ -485,11 +485,13 @@ impl Shared {
 
     /// Whether this node is meant to serve at this address, behind a router.
     pub(crate) fn serves_behind(&self, address: &str) -> bool {
-        lock(&self.places).iter().any(|(place, held)| matches!(place, Place::Join(_)) && held == address)
+        lock(&self.places)
+            .iter()
+            .any(|(place, held)| matches!(place, BindAddress::Join(_)) && held == address)
     }
 
     /// The router at this address is somewhere else now.
-    pub(crate) fn moved(&self, address: &str, now: Place) {
+    pub(crate) fn moved(&self, address: &str, now: BindAddress) {
         let mut places = lock(&self.places);
         if let Some((place, _)) = places.iter_mut().find(|(_, held)| held == address) {
             *place = now;
@@ -498,10 +500,10 @@ impl Shared {
 }
 
 /// The endpoint of a listener.
-fn listening(place: &Place) -> Option<&Endpoint> {
+fn listening(place: &BindAddress) -> Option<&Endpoint> {
     match place {
-        Place::Listen(profile) => profile.endpoints.first(),
-        Place::Join(_) => None,
+        BindAddress::Listen(profile) => profile.endpoints.first(),
+        BindAddress::Join(_) => None,
     }
 }
 

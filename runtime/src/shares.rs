@@ -403,9 +403,9 @@ mod tests {
         Source::at(Ipv4Addr::new(10, 0, 0, last).into())
     }
 
-    struct Nobody;
+    struct NullServant;
 
-    impl Tenant for Nobody {
+    impl Tenant for NullServant {
         fn is_quiet(&self) -> bool {
             true
         }
@@ -420,7 +420,7 @@ mod tests {
     }
 
     fn nobody() -> Weak<dyn Tenant> {
-        Weak::<Nobody>::new()
+        Weak::<NullServant>::new()
     }
 
     /// Numbers of the table, as nothing is connected here.
@@ -463,11 +463,11 @@ mod tests {
     #[test]
     fn a_crowd_that_has_just_come_makes_way_before_a_source_with_fewer() {
         let shares = Shares::new(1000, 5);
-        let (alone, crowd) = (Arc::new(Nobody), Arc::new(Nobody));
-        let is = |found: Option<Arc<dyn Tenant>>, who: &Arc<Nobody>| {
+        let (alone, crowd) = (Arc::new(NullServant), Arc::new(NullServant));
+        let is = |found: Option<Arc<dyn Tenant>>, who: &Arc<NullServant>| {
             found.is_some_and(|found| std::ptr::addr_eq(Arc::as_ptr(&found), Arc::as_ptr(who)))
         };
-        let weakly = |who: &Arc<Nobody>| Arc::downgrade(who) as Weak<dyn Tenant>;
+        let weakly = |who: &Arc<NullServant>| Arc::downgrade(who) as Weak<dyn Tenant>;
         shares.enter(1, source(2), weakly(&alone));
         let before = 2;
         (3..7).for_each(|number| shares.enter(number, source(1), weakly(&crowd)));

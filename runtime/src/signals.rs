@@ -7,7 +7,7 @@
 //! waits is bounded by number and by octets: from the first bound on the connection is read no further, at the
 //! second one it ends.
 
-use crate::connection::Asker;
+use crate::connection::CallCompletion;
 use crate::failures::stopped;
 use crate::sync::lock;
 use bytes::Bytes;
@@ -70,7 +70,7 @@ struct Queue {
 enum Item {
     SignalEvent(Arc<Subscriber>, SignalEvent<Incoming>),
     /// An answer that came behind signals, where their order is kept.
-    Answer(Asker, Outcome<Body>),
+    Answer(CallCompletion, Outcome<Body>),
 }
 
 impl Item {
@@ -99,7 +99,7 @@ impl EventQueue {
     }
 
     /// Queues the outcome of a call; as [`EventQueue::post`].
-    pub(crate) fn answer(&self, asker: Asker, outcome: Outcome<Body>) {
+    pub(crate) fn answer(&self, asker: CallCompletion, outcome: Outcome<Body>) {
         lock(&self.queue).items.push_back(Item::Answer(asker, outcome));
     }
 
@@ -253,7 +253,7 @@ mod tests {
         let said = Arc::new(Mutex::new(Vec::new()));
         let asker = |number: u32| {
             let said = Arc::clone(&said);
-            Asker::new(0, Box::new(move |_| said.lock().unwrap().push(number)))
+            CallCompletion::new(0, Box::new(move |_| said.lock().unwrap().push(number)))
         };
         let done = || Outcome::Done(NATIVE.write(&mut |_| Ok(())).unwrap());
         assert!(queue.claim() && !queue.claim());

@@ -47,7 +47,7 @@ impl Shared {
         let why = Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped");
         let serving = |connection: &Arc<Connection>| connection.is_serving() && !connection.is_over();
         let all = self.shards().iter().flat_map(|shard| shard.connections());
-        let inward = self.inward.load(Ordering::SeqCst).saturating_sub(crate::here::inside(self));
+        let inward = self.inward.load(Ordering::SeqCst).saturating_sub(crate::local_target::inside(self));
         inward + all.filter(serving).filter(|connection| !connection.retire(&why)).count()
     }
 }

@@ -16,7 +16,7 @@
 
 mod foreign;
 
-pub use foreign::Foreign;
+pub use foreign::ForeignProtocol;
 
 use crate::transport;
 use everywire_model::wire::Greeting;
@@ -96,26 +96,26 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
     };
     let begins = |greeting: &Greeting| format!("use an address that begins with {}", greeting.schemes);
     match who(wires, wire, endpoint) {
-        Met::Wire(answer) if encrypts && is_own(&answer) => told(
+        Detection::Wire(answer) if encrypts && is_own(&answer) => told(
             false,
             format!("{} answers there, in the clear", answer.greeting.protocol),
             begins(answer.greeting),
         ),
-        Met::Other(known, _) if encrypts && known.protocol == foreign::ENCRYPTED => None,
+        Detection::Other(known, _) if encrypts && known.protocol == foreign::ENCRYPTED => None,
         // It is this wire's own server: it has other reasons.
-        Met::Wire(answer) if is_own(&answer) => None,
-        Met::Wire(Answer { greeting, .. }) => {
+        Detection::Wire(answer) if is_own(&answer) => None,
+        Detection::Wire(Answer { greeting, .. }) => {
             told(true, format!("{} answers there", greeting.protocol), begins(greeting))
         }
-        Met::Other(known, _) => {
+        Detection::Other(known, _) => {
             let hint = if known.hint.is_empty() { "look at host and port again" } else { known.hint };
             told(true, format!("{} answers there", known.protocol), hint.to_owned())
         }
-        Met::Ended => silence(
+        Detection::Ended => silence(
             "connections are taken there, and each ends without an answer",
             "is the server down or not ready? A proxy, ssh or a container's port before it ends connections so. Or does it let nobody in from here? Its log may tell",
         ),
-        Met::Silent => silence(
+        Detection::Silent => silence(
             "connections are taken there, and no protocol that is known here is answered in the clear",
             "does the server hang? Or is it a program of another kind: look at host and port again",
         ),
@@ -141,11 +141,11 @@ fn encrypts(wire: &dyn Wire, address: &str) -> bool {
 }
 
 /// Who was met.
-pub enum Met {
+pub enum Detection {
     /// A server of a wire.
     Wire(Answer),
     /// A server of a protocol that is no wire's, and how its answer began.
-    Other(&'static Foreign, Vec<u8>),
+    Other(&'static ForeignProtocol, Vec<u8>),
     /// It ends each connection, and says nothing before.
     Ended,
     /// It answers nothing that is known.
@@ -188,36 +188,40 @@ pub fn text(octets: &[u8]) -> Option<Vec<String>> {
 }
 
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
-pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Met {
+pub fn who(
+    wires: &[&'static dyn Wire],
+    expected: Option<&'static dyn Wire>,
+    endpoint: &Endpoint,
+) -> Detection {
     let is_expected =
         |wire: &&'static dyn Wire| expected.is_some_and(|expected| expected.name() == wire.name());
     let (mine, others): (Vec<_>, Vec<_>) = wires.iter().copied().partition(is_expected);
     let each = mine.into_iter().chain(others);
     let greetings = each
         .flat_map(|wire: &'static dyn Wire| wire.greetings().iter().map(move |greeting| (wire, greeting)));
-    let mut met = Met::Silent;
+    let mut met = Detection::Silent;
     let (mut ended, mut silent) = (false, false);
     for (wire, greeting) in greetings {
         match heard(endpoint, greeting.octets, greeting.answers) {
             Some(ProbeAnswer::Answer(octets, elapsed)) => {
-                met = Met::Wire(Answer { wire, greeting, elapsed, octets });
+                met = Detection::Wire(Answer { wire, greeting, elapsed, octets });
                 break;
             }
             // It said who it is, whatever it was greeted with.
-            Some(ProbeAnswer::Other(known, octets)) => return Met::Other(known, octets),
+            Some(ProbeAnswer::Other(known, octets)) => return Detection::Other(known, octets),
             Some(ProbeAnswer::End) => ended = true,
             Some(ProbeAnswer::Nothing) => silent = true,
             None => {}
         }
     }
     let asks_for_tls = match &met {
-        Met::Wire(answer) => foreign::sends_away(&answer.octets),
+        Detection::Wire(answer) => foreign::sends_away(&answer.octets),
         _ => true,
     };
     if asks_for_tls {
         for known in &foreign::ASKED {
             match heard(endpoint, known.octets, known.answers) {
-                Some(ProbeAnswer::Answer(octets, _)) => return Met::Other(known, octets),
+                Some(ProbeAnswer::Answer(octets, _)) => return Detection::Other(known, octets),
                 Some(ProbeAnswer::End) => ended = true,
                 Some(ProbeAnswer::Nothing) => silent = true,
                 Some(ProbeAnswer::Other(..)) | None => {}
@@ -225,7 +229,7 @@ pub fn who(wires: &[&'static dyn Wire], expected: Option<&'static dyn Wire>, end
         }
     }
     match met {
-        Met::Silent if ended && !silent => Met::Ended,
+        Detection::Silent if ended && !silent => Detection::Ended,
         met => met,
     }
 }
@@ -235,7 +239,7 @@ enum ProbeAnswer {
     /// An answer of the protocol, and when it was known to be one, from the connection on.
     Answer(Vec<u8>, Duration),
     /// That of another protocol, whose servers say who they are before they are asked, or whatever they are asked.
-    Other(&'static Foreign, Vec<u8>),
+    Other(&'static ForeignProtocol, Vec<u8>),
     /// The end of the connection, and nothing before it.
     End,
     /// Nothing in time, or what nobody knows.

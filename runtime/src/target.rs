@@ -19,11 +19,11 @@
 //! before (`Target::is_ready`, `prepare`): a search runs on a thread of the pool, one for all futures with the
 //! same deadline.
 
-use crate::apart::Apart;
 use crate::clock::{TICK, lately};
-use crate::connection::calling::Ask;
-use crate::connection::{Asker, Connection, Turn};
+use crate::connection::calling::OutboundRequest;
+use crate::connection::{CallCompletion, CallPermit, Connection};
 use crate::failures::{first_of, of_operation, stopped};
+use crate::private_connections::PrivateConnections;
 use crate::shared::{FORWARDS, Shared};
 use crate::signals::Subscriber;
 use crate::spans::Outgoing;
@@ -52,9 +52,9 @@ pub(crate) struct Remote {
     /// they are to find the same one.
     ways: Arc<RouteCache>,
     /// Futures whose calls begin when the way is found.
-    seekers: Arc<Mutex<Seekers>>,
+    seekers: Arc<Mutex<RouteWaiters>>,
     /// Whose connections it uses, if not everybody's.
-    apart: Option<Arc<Apart>>,
+    apart: Option<Arc<PrivateConnections>>,
 }
 
 /// Where the copies of a target reach its object.
@@ -85,14 +85,14 @@ impl Remote {
         node: Arc<Shared>,
         reference: Reference,
         deadline: Option<Duration>,
-        apart: Option<Arc<Apart>>,
+        apart: Option<Arc<PrivateConnections>>,
     ) -> Self {
         Self { node, reference, deadline, ways: Arc::default(), seekers: Arc::default(), apart }
     }
 
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
     /// takes; others who want the way wait for it meanwhile.
-    fn way(&self, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
+    fn way(&self, until: Option<Instant>) -> Result<(Arc<Route>, CallPermit), Failure> {
         if let Some(found) = self.at_hand() {
             return Ok(found);
         }
@@ -119,14 +119,18 @@ impl Remote {
     }
 
     /// The connection in use, with the turn to call on it, if it can carry one more call now.
-    fn at_hand(&self) -> Option<(Arc<Route>, Turn)> {
+    fn at_hand(&self) -> Option<(Arc<Route>, CallPermit)> {
         let way = lock(&self.ways.now).clone().filter(|way| !way.connection.is_over())?;
         let turn = way.connection.take()?;
         Some((way, turn))
     }
 
     /// Connects where the object was reached last.
-    fn find_beside(&self, before: &Route, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
+    fn find_beside(
+        &self,
+        before: &Route,
+        until: Option<Instant>,
+    ) -> Result<(Arc<Route>, CallPermit), Failure> {
         let reference = Reference { profiles: vec![before.profile.clone()], ..Reference::default() };
         let (way, turn) = self.find(&reference, until)?;
         way.located.store(before.located.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -138,7 +142,11 @@ impl Remote {
     /// # Errors
     /// The failure of the last endpoint that was tried; that there is none, if no profile is of a wire that
     /// this node speaks.
-    fn find(&self, reference: &Reference, until: Option<Instant>) -> Result<(Arc<Route>, Turn), Failure> {
+    fn find(
+        &self,
+        reference: &Reference,
+        until: Option<Instant>,
+    ) -> Result<(Arc<Route>, CallPermit), Failure> {
         let found = first_of(reference.ways(), |(profile, endpoint)| {
             let (connection, turn) = self.node.connection(profile, endpoint, until, self.apart.as_deref())?;
             let (located, again) = Default::default();
@@ -251,7 +259,7 @@ impl Remote {
             let nothing = oneway && way.connection.wire.capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
-            way.connection.call_and_wait(Ask::Call(call), now, until)
+            way.connection.call_and_wait(OutboundRequest::Call(call), now, until)
         };
         self.ask(until, ask).map_err(|failure| of_operation(failure, method))
     }
@@ -265,7 +273,7 @@ impl Remote {
     }
 
     /// Takes out those who wait for this way with this deadline: they are told together.
-    fn take_seekers(&self) -> Vec<Seeker> {
+    fn take_seekers(&self) -> Vec<RouteWaiter> {
         let mut seekers = lock(&self.seekers);
         let at = seekers.iter().position(|(deadline, _)| *deadline == self.deadline);
         at.map_or_else(Vec::new, |at| seekers.swap_remove(at).1)
@@ -290,15 +298,15 @@ impl Remote {
 }
 
 /// Those who wait for a way within a time.
-type Seekers = Vec<(Option<Duration>, Vec<Seeker>)>;
+type RouteWaiters = Vec<(Option<Duration>, Vec<RouteWaiter>)>;
 
 /// Who waits for a way, since when; told that there is none, if the node ends before it was found.
-struct Seeker {
+struct RouteWaiter {
     ready: Option<Ready>,
     begun: Instant,
 }
 
-impl Seeker {
+impl RouteWaiter {
     fn tell(mut self, found: Result<Arc<dyn Target>, Failure>) {
         if let Some(ready) = self.ready.take() {
             ready(found);
@@ -306,7 +314,7 @@ impl Seeker {
     }
 }
 
-impl Drop for Seeker {
+impl Drop for RouteWaiter {
     fn drop(&mut self) {
         if let Some(ready) = self.ready.take() {
             ready(Err(stopped()));
@@ -384,7 +392,7 @@ impl Target for Remote {
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let (now, until) = self.times();
         let expects = Expects::Reply;
-        let mut asker = Asker::new(ticket, done);
+        let mut asker = CallCompletion::new(ticket, done);
         // A connection may turn out to be over just when the call begins; nothing was sent then, so one more
         // attempt repeats nothing.
         for attempt in 0..2 {
@@ -420,7 +428,7 @@ impl Target for Remote {
     }
 
     fn prepare(&self, ready: Ready) {
-        let asked = Seeker { ready: Some(ready), begun: Instant::now() };
+        let asked = RouteWaiter { ready: Some(ready), begun: Instant::now() };
         {
             let mut seekers = lock(&self.seekers);
             if let Some((_, waiting)) = seekers.iter_mut().find(|(deadline, _)| *deadline == self.deadline) {
@@ -444,7 +452,8 @@ impl Target for Remote {
 
     fn probe(&self) -> Result<(), Failure> {
         let (now, until) = self.times();
-        self.ask(until, |way| way.connection.call_and_wait(Ask::Probe(&way.profile), now, until)).map(drop)
+        self.ask(until, |way| way.connection.call_and_wait(OutboundRequest::Probe(&way.profile), now, until))
+            .map(drop)
     }
 
     fn offers(&self, interface: &str) -> Result<bool, Failure> {

@@ -20,19 +20,19 @@ pub(crate) struct Timers {
 }
 
 /// Names what was asked for: the time, and a number that no other has.
-pub(crate) type Moment = (Instant, u64);
+pub(crate) type TimerKey = (Instant, u64);
 
 /// `running`: a thread waits for the first moment. It clears the flag under the lock when nothing is due any
 /// more, so whoever comes then starts another.
 struct State {
-    due: BTreeMap<Moment, Box<dyn FnOnce() + Send>>,
+    due: BTreeMap<TimerKey, Box<dyn FnOnce() + Send>>,
     next: u64,
     running: bool,
 }
 
 impl Timers {
     /// Does something at a moment, which must not take long.
-    pub(crate) fn at(&'static self, when: Instant, what: impl FnOnce() + Send + 'static) -> Moment {
+    pub(crate) fn at(&'static self, when: Instant, what: impl FnOnce() + Send + 'static) -> TimerKey {
         let mut state = lock(&self.state);
         state.next += 1;
         let moment = (when, state.next);
@@ -48,7 +48,7 @@ impl Timers {
     }
 
     /// It is wanted no more.
-    pub(crate) fn cancel(&self, moment: Moment) {
+    pub(crate) fn cancel(&self, moment: TimerKey) {
         let before = lock(&self.state).due.remove(&moment);
         // Without the lock: it may hold what is the user's.
         drop(before);

@@ -2,17 +2,17 @@
 
 use crate::directory::Entry;
 use crate::failures::stopped;
-use crate::housekeeper::Keep;
+use crate::housekeeper::NodeMaintenance;
 use crate::making::Making;
 use crate::notice::Notice;
-use crate::shared::{Shared, StandBy};
+use crate::shared::{Shared, WireDefaults};
 use crate::sync::{read, write};
 use bytes::Bytes;
 use everywire_model::object::Local;
 use everywire_model::signal::Audience;
 use everywire_model::{
-    Answer, BoxFuture, CallId, Emission, Endpoint, Failure, Hold, Interface, Link, Object, Objects, Place,
-    Reach, Reference, Resolver, Servant, Wire, WireState,
+    Answer, BindAddress, BoxFuture, CallId, Emission, Endpoint, Failure, Hold, Interface, Link, Object,
+    Objects, Reach, Reference, Resolver, Servant, Wire, WireState,
 };
 use std::sync::{Arc, Weak};
 
@@ -51,7 +51,7 @@ impl Objects for View {
     }
 
     fn aside(&self, done: Box<dyn Fn(Answer<'_>) + Send + Sync>) -> Arc<dyn Link> {
-        Arc::new(Aside { done, node: self.node.clone() })
+        Arc::new(LocalLink { done, node: self.node.clone() })
     }
 
     fn export(&self, servants: Vec<Arc<dyn Servant>>) -> Bytes {
@@ -86,15 +86,15 @@ impl Objects for View {
         self.ask(|node| node.publish(type_id, key))
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<BindAddress> {
         self.ask(|node| node.places_of(self.wire))
     }
 
-    fn reach(&self, place: &Place) -> Reach {
+    fn reach(&self, place: &BindAddress) -> Reach {
         self.ask(|node| node.addresses.reach(place))
     }
 
-    fn listen(&self, address: &str) -> Result<Place, Failure> {
+    fn listen(&self, address: &str) -> Result<BindAddress, Failure> {
         let node = self.node.upgrade().ok_or_else(stopped)?;
         let wire = node.wire_of(address)?;
         node.serve_at(wire, address)
@@ -136,7 +136,7 @@ impl Shared {
         write(&self.wire_state).entry(wire.name()).or_insert_with(|| {
             let wire_state = wire.wire_state(Arc::new(View { node: self.weak(), wire: wire.name() }));
             let servants = wire_state.as_ref().map(|wire_state| wire_state.servants()).unwrap_or_default();
-            StandBy { wire_state, servants }
+            WireDefaults { wire_state, servants }
         });
     }
 
@@ -158,7 +158,7 @@ impl Shared {
     }
 }
 
-impl Keep for Shared {
+impl NodeMaintenance for Shared {
     fn sweep(&self) {
         Self::sweep(self);
     }
@@ -169,12 +169,12 @@ impl Keep for Shared {
 }
 
 /// A link whose answers stay in this process: for a wire that calls a servant by itself.
-struct Aside {
+struct LocalLink {
     done: Box<dyn Fn(Answer<'_>) + Send + Sync>,
     node: Weak<Shared>,
 }
 
-impl Link for Aside {
+impl Link for LocalLink {
     fn answer(&self, _: CallId, answer: Answer<'_>) {
         (self.done)(answer);
     }
@@ -198,14 +198,14 @@ impl Link for Aside {
 pub(crate) fn resolver(node: &Weak<Shared>) -> Arc<dyn Resolver> {
     match node.upgrade() {
         Some(node) => node,
-        None => Arc::new(Nowhere(stopped)),
+        None => Arc::new(NullResolver(stopped)),
     }
 }
 
 /// Resolves nothing any more, and says why.
-pub(crate) struct Nowhere(pub(crate) fn() -> Failure);
+pub(crate) struct NullResolver(pub(crate) fn() -> Failure);
 
-impl Resolver for Nowhere {
+impl Resolver for NullResolver {
     fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
         Err((self.0)())
     }

@@ -5,7 +5,7 @@
 use crate::plain::{Does, Frame, LONG, PLAINBACK, Probe, Raw, Router, Ticked, call, interface, name, ticked};
 use everywire_model::signal::Subscription;
 use everywire_model::*;
-use everywire_runtime::{Apart, Builder, Node, Notice};
+use everywire_runtime::{Builder, Node, Notice, PrivateConnections};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, ThreadId};
 
@@ -18,7 +18,7 @@ struct Hop {
     peer: Raw,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
-    _held: (Node, Arc<Apart>, Subscription),
+    _held: (Node, Arc<PrivateConnections>, Subscription),
 }
 
 impl Hop {

@@ -3,7 +3,7 @@
 use crate::common::foreign::{Beside, contract, run, run_with, until};
 use crate::common::scratch;
 use everywire::model::visit::Encode;
-use everywire::model::{Answer, Contract, Hold, Outcome, Present, Request, Servant, Sink};
+use everywire::model::{Answer, Contract, Hold, Outcome, PresenceList, Request, Servant, Sink};
 use everywire::{Failure, Initiator, Interface, Kind, Node, Reference, Value, WeakNode};
 use everywire_tests::peers::{cached, here, root};
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ fn serving<'k>(keys: impl IntoIterator<Item = &'k [u8]>) -> (Node, String) {
     (node, address.trim_end_matches('/').to_owned())
 }
 
-fn list(address: &str) -> Result<Present, Failure> {
+fn list(address: &str) -> Result<PresenceList, Failure> {
     Node::new().list(address)
 }
 

@@ -6,7 +6,9 @@ use crate::common::foreign::run;
 use crate::common::scratch;
 use everywire::com::{enumerators, hresult};
 use everywire::model::{Body, Hold, Outcome, Shape, Value, Variant};
-use everywire::{Audience, Failure, Kind, Lent, Node, Notice, Ref, Reference, Signaller, Success, WeakNode};
+use everywire::{
+    Audience, Failure, Kind, LoanHandle, Node, Notice, Ref, Reference, Signaller, Success, WeakNode,
+};
 use everywire_dcom::standard::contracts;
 use everywire_dcom::standard::guid::Guid;
 use station::{
@@ -63,7 +65,7 @@ impl IStation for Station {
         _: &IID,
     ) -> Result<Success<(u32, Option<Reference>)>, Failure> {
         let node = self.node.upgrade().expect("it runs");
-        let group = node.lend::<dyn StationGroup>(|own: &Lent<dyn StationGroup>| {
+        let group = node.lend::<dyn StationGroup>(|own: &LoanHandle<dyn StationGroup>| {
             let (ended, told, number) = (self.ended.clone(), self.told.clone(), dw_rate as usize);
             // Nobody could have called yet, and it is known what it will be.
             node.on_end(own.key(), move || ended.send(number).expect("somebody waits"));

@@ -4,7 +4,7 @@ use crate::common::cable::{Cable, THERE};
 use crate::common::dcom::alone;
 use crate::common::foreign::PATIENCE;
 use everywire::Node;
-use everywire_opc::remote::{Address, DataAccess, Event, Manner, Pauses, Wanted};
+use everywire_opc::remote::{Address, DataAccess, Event, Pauses, SubscriptionRequest, UpdateMode};
 use everywire_opc::server::{Server, ServerInfo};
 use everywire_opc::{Data, Item, Quality, Settings, Table, VarType};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const CLASS: &str = "4f0b2d8e-6f0a-4a5e-9d57-0d6f3c1b2a93";
 
 /// The clock of this client runs fast: what takes a minute with the usual settings takes seconds.
-fn fast() -> Wanted {
-    Wanted {
+fn fast() -> SubscriptionRequest {
+    SubscriptionRequest {
         rate: Duration::from_millis(10),
         keep_alive: Duration::from_millis(100),
         pauses: Pauses {
@@ -23,7 +23,7 @@ fn fast() -> Wanted {
             longest: Duration::from_millis(200),
             after_shutdown: Duration::from_millis(10),
         },
-        ..Wanted::default()
+        ..SubscriptionRequest::default()
     }
 }
 
@@ -31,7 +31,7 @@ fn fast() -> Wanted {
 /// and not how often.
 struct Seen {
     events: Receiver<Event>,
-    is_manner: fn(&Manner) -> bool,
+    is_manner: fn(&UpdateMode) -> bool,
     is_live: bool,
     /// How often in a row it was lost.
     lost: u32,
@@ -72,7 +72,7 @@ impl Seen {
     }
 }
 
-fn a_cut_is_a_gap(test: &str, options: &str, is_manner: fn(&Manner) -> bool) {
+fn a_cut_is_a_gap(test: &str, options: &str, is_manner: fn(&UpdateMode) -> bool) {
     if !alone(test) {
         return;
     }
@@ -123,12 +123,12 @@ fn a_cut_is_a_gap(test: &str, options: &str, is_manner: fn(&Manner) -> bool) {
 
 #[test]
 fn a_subscription_outlives_a_cut_of_the_link() {
-    let is_called = |manner: &Manner| *manner == Manner::Callbacks;
+    let is_called = |manner: &UpdateMode| *manner == UpdateMode::Callbacks;
     a_cut_is_a_gap("a_subscription_outlives_a_cut_of_the_link", "", is_called);
 }
 
 #[test]
 fn a_subscription_that_polls_outlives_a_cut_of_the_link() {
-    let polls = |manner: &Manner| matches!(manner, Manner::Polling { .. });
+    let polls = |manner: &UpdateMode| matches!(manner, UpdateMode::Polling { .. });
     a_cut_is_a_gap("a_subscription_that_polls_outlives_a_cut_of_the_link", "&poll", polls);
 }

@@ -4,7 +4,9 @@
 use crate::common::foreign::PATIENCE;
 use crate::common::wine::{Cupboard, awake};
 use everywire::Node;
-use everywire_opc::remote::{Branch, DataAccess, Event, ItemValue, Manner, Wanted, Way};
+use everywire_opc::remote::{
+    Branch, DataAccess, Event, ItemValue, SubscriptionRequest, TransferMode, UpdateMode,
+};
 use everywire_opc::{Access, Code, Data, VarType};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -65,18 +67,19 @@ fn a_server_under_wine_is_browsed_read_written_and_polled() {
         let info = server.infos(&["Tank.Setpoint"]).expect("an answer")[0];
         assert_eq!(info.map(|info| (info.canonical, info.access)), Ok((VarType::I2, Access::BOTH)));
         let group = server.group(&["Tank.Setpoint"]).expect("a group");
-        let Way::Waiting { why } = group.way() else { panic!("{:?}", group.way()) };
+        let TransferMode::Waiting { why } = group.way() else { panic!("{:?}", group.way()) };
         assert!(why.contains("neither IOPCAsyncIO3 nor IOPCAsyncIO2"), "{why}");
         let now = group.read(&[0], Duration::ZERO).expect("done").wait(PATIENCE).expect("done");
         assert_eq!(now[0].as_ref().map(|vqt| vqt.data.clone()), Ok(Data::I2(33)));
 
         let (tell, events) = channel();
-        let wanted = Wanted { rate: Duration::from_millis(10), ..Wanted::default() };
+        let wanted =
+            SubscriptionRequest { rate: Duration::from_millis(10), ..SubscriptionRequest::default() };
         let subscription =
             server.subscribe(&["Tank.Setpoint", "x"], wanted, move |event| drop(tell.send(event)));
         let subscription = subscription.expect("a thread");
         let Event::Live(live) = events.recv_timeout(PATIENCE).expect("an event") else { panic!("not live") };
-        let Manner::Polling { why } = live.manner else { panic!("Wine calls back") };
+        let UpdateMode::Polling { why } = live.manner else { panic!("Wine calls back") };
         assert!(why.contains("does not take callbacks"), "{why}");
         assert_eq!(live.refused, [("x".into(), Code::UNKNOWN_ITEM)]);
         assert_eq!(values(&events)[0].value.data, Data::I2(33));

@@ -12,5 +12,5 @@ mod packets;
 mod streams;
 mod write;
 
-pub use messages::{Gap, Known, Message, Opening, Trace, wire_of};
-pub use write::{Writer, Written};
+pub use messages::{Gap, Message, Opening, StreamProtocol, Trace, wire_of};
+pub use write::{CapturedMessage, Writer};

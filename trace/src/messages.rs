@@ -13,7 +13,7 @@
 
 use crate::packets::{self, Packet};
 use crate::streams::{Connection, Connections, Run, Stream};
-use everywire_model::wire::{Explained, Sniff};
+use everywire_model::wire::{MessageListing, Sniff};
 use everywire_model::{Failure, Initiator, Kind, Wire};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -65,7 +65,7 @@ pub struct Message {
     /// Octets of its direction that passed before it.
     pub offset: u64,
     /// What it says.
-    pub explained: Explained,
+    pub explained: MessageListing,
     /// Its octets, as far as they are there.
     pub bytes: Vec<u8>,
 }
@@ -81,7 +81,7 @@ pub struct Gap {
 
 /// What is known about the bytes of a connection.
 #[derive(Clone, Copy)]
-pub enum Known {
+pub enum StreamProtocol {
     /// They are of this wire.
     Wire(&'static dyn Wire),
     /// There are too few to tell.
@@ -92,16 +92,16 @@ pub enum Known {
 
 /// The wire whose connections begin with these bytes. The first wire that is sure wins; the order of `wires`
 /// decides among them.
-pub fn wire_of(wires: &[&'static dyn Wire], bytes: &[u8]) -> Known {
+pub fn wire_of(wires: &[&'static dyn Wire], bytes: &[u8]) -> StreamProtocol {
     let mut undecided = false;
     for wire in wires {
         match wire.sniff(bytes) {
-            Sniff::Yes => return Known::Wire(*wire),
+            Sniff::Yes => return StreamProtocol::Wire(*wire),
             Sniff::More => undecided = true,
             Sniff::No => {}
         }
     }
-    if undecided { Known::NotYet } else { Known::Nothing }
+    if undecided { StreamProtocol::NotYet } else { StreamProtocol::Nothing }
 }
 
 impl Trace {
@@ -244,7 +244,7 @@ fn start_of(run: &Run, start: usize) -> u64 {
 fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wire> {
     let mut runs = stream.runs.iter();
     let at_start = runs.next().and_then(|run| match wire_of(wires, &run.bytes) {
-        Known::Wire(wire) => Some(wire),
+        StreamProtocol::Wire(wire) => Some(wire),
         _ => None,
     });
     // The capture may begin in the middle of a message. A few octets of another wire's values look like the beginning of a connection: the

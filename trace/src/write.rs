@@ -28,7 +28,7 @@ const ACK: u8 = 16;
 
 /// A message to be written.
 #[derive(Debug)]
-pub struct Written<'m> {
+pub struct CapturedMessage<'m> {
     /// When its last octet passed, counted from 1970.
     pub time: Duration,
     /// Number of its connection.
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&mut self, wire: &dyn Wire, message: &Written<'_>) -> io::Result<()> {
+    pub fn write(&mut self, wire: &dyn Wire, message: &CapturedMessage<'_>) -> io::Result<()> {
         let ends = (message.from.parse::<SocketAddr>(), message.to.parse::<SocketAddr>());
         let mut out = Vec::new();
         match (ends, wire.packet(message.bytes)) {
@@ -96,7 +96,13 @@ impl<W: Write> Writer<W> {
     }
 
     /// A connection that is new begins with the handshake.
-    fn segments(&mut self, message: &Written<'_>, client: SocketAddr, server: SocketAddr, out: &mut Vec<u8>) {
+    fn segments(
+        &mut self,
+        message: &CapturedMessage<'_>,
+        client: SocketAddr,
+        server: SocketAddr,
+        out: &mut Vec<u8>,
+    ) {
         if self.next.len() >= MOST {
             // Most of these connections are over.
             self.next.clear();

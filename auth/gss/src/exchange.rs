@@ -3,7 +3,7 @@
 use crate::abi::{Buffer, KERBEROS};
 use crate::context::Context;
 use crate::credential::Credential;
-use crate::library::Owned;
+use crate::library::LibraryBuffer;
 use crate::name::Name;
 use crate::status::{Error, Status};
 use std::ptr::{null, null_mut};
@@ -78,7 +78,7 @@ impl Initiation {
     /// There is no ticket for the service, or the token is not right. The exchange is over.
     pub fn step(mut self, token: &[u8]) -> Result<Step<Self>, Error> {
         let functions = self.context.functions;
-        let mut out = Owned::new(functions);
+        let mut out = LibraryBuffer::new(functions);
         let (mut minor, mut agreed) = (0, 0);
         let given = Buffer::reading(token);
         let given = if std::mem::replace(&mut self.begun, true) { &raw const given } else { null() };
@@ -130,7 +130,7 @@ impl Acceptance {
     /// The token is not right: it is for another service, too old, came before, or proves nothing. The exchange is over.
     pub fn step(mut self, token: &[u8]) -> Result<Step<Self>, Error> {
         let functions = self.context.functions;
-        let mut out = Owned::new(functions);
+        let mut out = LibraryBuffer::new(functions);
         let (mut minor, mut agreed) = (0, 0);
         let given = Buffer::reading(token);
         // SAFETY: as for the initiator.

@@ -38,12 +38,12 @@ fn load(name: impl AsRef<OsStr>) -> Result<Functions, Error> {
 }
 
 /// Octets that the library allocated.
-pub(crate) struct Owned {
+pub(crate) struct LibraryBuffer {
     functions: &'static Functions,
     pub(crate) buffer: Buffer,
 }
 
-impl Owned {
+impl LibraryBuffer {
     pub(crate) fn new(functions: &'static Functions) -> Self {
         Self { functions, buffer: Buffer::EMPTY }
     }
@@ -54,7 +54,7 @@ impl Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for LibraryBuffer {
     fn drop(&mut self) {
         // SAFETY: it came from the library, or is empty; it is not used afterwards. There is nobody to tell of a failure.
         unsafe { (self.functions.gss_release_buffer)(&mut 0, &raw mut self.buffer) };

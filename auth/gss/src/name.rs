@@ -1,7 +1,7 @@
 //! Names of users and services.
 
 use crate::abi::{Buffer, Functions, Handle, Oid, PRINCIPAL, SERVICE};
-use crate::library::{Owned, functions};
+use crate::library::{LibraryBuffer, functions};
 use crate::status::{Error, Status};
 use std::fmt;
 
@@ -56,7 +56,7 @@ impl Name {
     ///
     /// There is none.
     pub fn text(&self) -> Result<String, Error> {
-        let mut text = Owned::new(self.functions);
+        let mut text = LibraryBuffer::new(self.functions);
         let (mut minor, place) = (0, &raw mut text.buffer);
         // SAFETY: the handle is the library's; the text is released by its owner. The type of the name is not asked for.
         let major = unsafe {

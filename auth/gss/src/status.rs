@@ -1,7 +1,7 @@
 //! What went wrong.
 
 use crate::abi::{Functions, KERBEROS};
-use crate::library::Owned;
+use crate::library::LibraryBuffer;
 use std::ffi::c_int;
 use std::fmt;
 
@@ -102,7 +102,7 @@ impl Status {
 fn text(functions: &'static Functions, status: u32, kind: c_int) -> String {
     let (mut more, mut pieces) = (0, Vec::new());
     loop {
-        let mut piece = Owned::new(functions);
+        let mut piece = LibraryBuffer::new(functions);
         let (minor, place) = (&mut 0, &raw mut piece.buffer);
         // SAFETY: all that is pointed to lives until it returns; the text is released by its owner.
         let major = unsafe {

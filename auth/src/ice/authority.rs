@@ -2,7 +2,7 @@
 
 use super::lock::Lock;
 use super::{AuthorityError, Entry, NotEntries, entry};
-use crate::private::{self, Trouble};
+use crate::private::{self, ReadError};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -127,7 +127,7 @@ impl AuthorityFile {
         }
         let bytes = entry::print(&entries).ok_or(AuthorityError::TooLong)?;
         if bytes.len() as u64 > MAX_FILE || entries.len() > entry::MAX_ENTRIES {
-            return Err(AuthorityError::of(&self.path, Trouble::TooLarge));
+            return Err(AuthorityError::of(&self.path, ReadError::TooLarge));
         }
         private::replace(&self.path, &bytes).map_err(|error| AuthorityError::io(&self.path, &error))
     }

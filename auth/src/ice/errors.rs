@@ -1,7 +1,7 @@
 //! Why an authority file is of no use.
 
-use crate::Untrusted;
-use crate::private::Trouble;
+use crate::TrustError;
+use crate::private::ReadError;
 use everywire_model::{Failure, Initiator, Kind};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -22,7 +22,7 @@ pub enum AuthorityError {
         /// The file, or the directory it is in.
         path: PathBuf,
         /// Why.
-        why: Untrusted,
+        why: TrustError,
     },
     /// It is longer than [`MAX_FILE`](super::MAX_FILE), or has more entries than [`MAX_ENTRIES`](super::MAX_ENTRIES).
     TooLarge {
@@ -74,13 +74,13 @@ impl AuthorityError {
         Self::Io { path: path.to_owned(), error: error.kind() }
     }
 
-    pub(super) fn of(path: &Path, trouble: Trouble) -> Self {
+    pub(super) fn of(path: &Path, trouble: ReadError) -> Self {
         let path = path.to_owned();
         match trouble {
-            Trouble::Missing => Self::Missing { path },
-            Trouble::Untrusted(why) => Self::Untrusted { path, why },
-            Trouble::TooLarge => Self::TooLarge { path },
-            Trouble::Io(error) => Self::io(&path, &error),
+            ReadError::Missing => Self::Missing { path },
+            ReadError::Untrusted(why) => Self::Untrusted { path, why },
+            ReadError::TooLarge => Self::TooLarge { path },
+            ReadError::Io(error) => Self::io(&path, &error),
         }
     }
 }
@@ -123,11 +123,11 @@ impl From<AuthorityError> for Failure {
             AuthorityError::Missing { .. } => {
                 failure.with_hint("start the server as this user, or set ICEAUTHORITY")
             }
-            AuthorityError::Untrusted { path, why: Untrusted::Mode { .. } } if path.is_dir() => {
+            AuthorityError::Untrusted { path, why: TrustError::Mode { .. } } if path.is_dir() => {
                 // Not to be mended: the directory may belong to everybody for good reasons.
                 failure.with_hint("have ICEAUTHORITY name a file in a directory that only you may write to")
             }
-            AuthorityError::Untrusted { path, why: Untrusted::Mode { .. } } => {
+            AuthorityError::Untrusted { path, why: TrustError::Mode { .. } } => {
                 failure.with_hint(format!("chmod go= {}", path.display()))
             }
             AuthorityError::Locked { path } => {

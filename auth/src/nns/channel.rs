@@ -51,13 +51,13 @@ enum State {
     /// The server's context is not done.
     Deciding(Box<dyn Acceptor>),
     /// Both contexts are done.
-    Standing(Standing),
+    Standing(ProtectedState),
     /// Nothing more may be received.
     Failed,
 }
 
 /// A context that stands.
-struct Standing {
+struct ProtectedState {
     protection: Box<dyn Protection>,
     /// What both sides agreed on.
     level: ProtectionLevel,
@@ -224,7 +224,7 @@ impl Channel {
         self.identity = Some(if domain.is_empty() { user } else { format!("{domain}\\{user}") });
         self.authentication = mechanism;
         self.state =
-            State::Standing(Standing { protection: done.protection, level, echo, scratch: Vec::new() });
+            State::Standing(ProtectedState { protection: done.protection, level, echo, scratch: Vec::new() });
         Ok(())
     }
 
@@ -266,7 +266,7 @@ impl Channel {
     /// How many bytes are missing from the record or frame that `input` begins with, as far as is known.
     pub fn wanted(&self, input: &[u8]) -> usize {
         let whole = match &self.state {
-            State::Standing(Standing { level: ProtectionLevel::None, .. }) => return 0,
+            State::Standing(ProtectedState { level: ProtectionLevel::None, .. }) => return 0,
             State::Standing(_) => match input.first_chunk::<PREFIX>() {
                 Some(prefix) => PREFIX + (u32::from_le_bytes(*prefix) as usize).min(MAX_FRAME),
                 None => PREFIX,
@@ -309,7 +309,7 @@ impl Channel {
     }
 }
 
-impl Standing {
+impl ProtectedState {
     /// Unwraps whole frames; a part of one stays in `input`.
     fn receive(&mut self, input: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Failure> {
         if self.echo {

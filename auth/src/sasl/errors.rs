@@ -1,7 +1,7 @@
 //! Each way in which authentication fails is one named variant.
 
 use super::{Guid, Mechanism};
-use crate::Untrusted;
+use crate::TrustError;
 use everywire_model::{Failure, Initiator, Kind};
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -147,7 +147,7 @@ pub enum KeyringError {
         /// The file or directory.
         path: PathBuf,
         /// Why.
-        why: Untrusted,
+        why: TrustError,
     },
     /// The file is larger than a keyring gets.
     TooLarge {

@@ -15,7 +15,7 @@
 use super::KeyringError;
 use super::cookies::{drop_old, newest, parse, print};
 use crate::Random;
-use crate::private::{self, Trouble};
+use crate::private::{self, ReadError};
 use everywire_model::hex;
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -215,13 +215,13 @@ fn failed(path: &Path, error: &io::Error) -> KeyringError {
     KeyringError::Io { path: path.to_owned(), error: error.kind() }
 }
 
-fn keyring_error(path: &Path, trouble: Trouble) -> KeyringError {
+fn keyring_error(path: &Path, trouble: ReadError) -> KeyringError {
     let path = path.to_owned();
     match trouble {
-        Trouble::Missing => KeyringError::Missing { path },
-        Trouble::Untrusted(why) => KeyringError::Untrusted { path, why },
-        Trouble::TooLarge => KeyringError::TooLarge { path },
-        Trouble::Io(error) => KeyringError::Io { path, error: error.kind() },
+        ReadError::Missing => KeyringError::Missing { path },
+        ReadError::Untrusted(why) => KeyringError::Untrusted { path, why },
+        ReadError::TooLarge => KeyringError::TooLarge { path },
+        ReadError::Io(error) => KeyringError::Io { path, error: error.kind() },
     }
 }
 

@@ -22,7 +22,7 @@ pub use errors::{KeyringError, SaslError};
 pub use guid::Guid;
 pub use keyring::{Cookie, Keyring};
 pub use mechanism::Mechanism;
-pub use server::{Accept, Admitted, Identity, Server, ServerOptions};
+pub use server::{Accept, AuthenticatedClient, Identity, Server, ServerOptions};
 
 /// The longest line, in bytes, its end included.
 pub const MAX_LINE: usize = 16 << 10;

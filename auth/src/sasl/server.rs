@@ -90,7 +90,7 @@ pub enum Identity {
 
 /// What a server has when it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admitted {
+pub struct AuthenticatedClient {
     /// Who the client is.
     pub identity: Identity,
     /// How it showed that.
@@ -127,7 +127,7 @@ enum Stage {
     /// `BEGIN`.
     Begin(Identity, Mechanism),
     /// Nothing more.
-    Over(Admitted),
+    Over(AuthenticatedClient),
 }
 
 impl Server {
@@ -152,7 +152,7 @@ impl Server {
         &mut self,
         input: &mut BytesMut,
         out: &mut Vec<u8>,
-    ) -> Result<Progress<Admitted>, SaslError> {
+    ) -> Result<Progress<AuthenticatedClient>, SaslError> {
         loop {
             match self.stage {
                 Stage::Over(done) => return Ok(Progress::Done(done)),
@@ -183,7 +183,7 @@ impl Server {
         let (command, arguments) = lines::split(line);
         match (command, &self.stage) {
             (b"BEGIN", &Stage::Begin(identity, mechanism)) => {
-                self.stage = Stage::Over(Admitted { identity, mechanism, handles: self.handles });
+                self.stage = Stage::Over(AuthenticatedClient { identity, mechanism, handles: self.handles });
                 Ok(())
             }
             (b"BEGIN", _) => Err(SaslError::EarlyBegin),

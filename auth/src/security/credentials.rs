@@ -142,14 +142,16 @@ pub(super) fn read_text(path: &Path) -> Result<zeroize::Zeroizing<String>, Failu
             Ok(text) => Ok(zeroize::Zeroizing::new(text)),
             Err(_) => Err(failure(Kind::BadArgument, "is not UTF-8")),
         },
-        Err(private::Trouble::Missing) => Err(failure(Kind::BadArgument, "does not exist")),
-        Err(private::Trouble::Untrusted(why)) => {
+        Err(private::ReadError::Missing) => Err(failure(Kind::BadArgument, "does not exist")),
+        Err(private::ReadError::Untrusted(why)) => {
             Err(Failure::new(Kind::Refused, Cause::Here, format!("{place} {why}"))
                 .with_hint("secrets are read from a regular file of this user with mode 0600 only"))
         }
-        Err(private::Trouble::TooLarge) => {
+        Err(private::ReadError::TooLarge) => {
             Err(Failure::over_limit(Cause::User, &place.to_string(), MAX_FILE + 1, MAX_FILE))
         }
-        Err(private::Trouble::Io(error)) => Err(failure(Kind::Refused, &format!("cannot be read: {error}"))),
+        Err(private::ReadError::Io(error)) => {
+            Err(failure(Kind::Refused, &format!("cannot be read: {error}")))
+        }
     }
 }

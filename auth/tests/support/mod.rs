@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use bytes::BytesMut;
-use everywire_auth::sasl::{Admitted, Authenticated, Client, Guid, Progress, SaslError, Server};
+use everywire_auth::sasl::{Authenticated, AuthenticatedClient, Client, Guid, Progress, SaslError, Server};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -94,8 +94,12 @@ impl Hears for Client {
 }
 
 impl Hears for Server {
-    type Done = Admitted;
-    fn hear(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress<Admitted>, SaslError> {
+    type Done = AuthenticatedClient;
+    fn hear(
+        &mut self,
+        input: &mut BytesMut,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress<AuthenticatedClient>, SaslError> {
         self.receive(input, out)
     }
 }

@@ -5,14 +5,14 @@ use std::fmt;
 
 /// A place in a file: line and column, both counted from 1; 0 where there is no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Spot {
+pub struct Position {
     /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
 }
 
-impl Spot {
+impl Position {
     /// The place of the byte at `offset` in `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
@@ -28,7 +28,7 @@ pub struct Mistake {
     /// The file, as it was named.
     pub file: String,
     /// Where in it.
-    pub spot: Spot,
+    pub spot: Position,
     /// What is wrong, in one sentence.
     pub message: String,
     /// What was probably meant, or what to do.
@@ -55,14 +55,20 @@ pub struct Mistakes(pub Vec<Mistake>);
 
 impl Mistakes {
     /// One.
-    pub(crate) fn of(file: &str, spot: Spot, message: String) -> Self {
+    pub(crate) fn of(file: &str, spot: Position, message: String) -> Self {
         let mut mistakes = Self::default();
         mistakes.add(file, spot, message, None);
         mistakes
     }
 
     /// Notes a mistake.
-    pub(crate) fn add(&mut self, file: &str, spot: Spot, message: impl Into<String>, hint: Option<String>) {
+    pub(crate) fn add(
+        &mut self,
+        file: &str,
+        spot: Position,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
         self.0.push(Mistake { file: file.to_owned(), spot, message: message.into(), hint });
     }
 
@@ -105,9 +111,9 @@ mod tests {
     #[test]
     fn spots_count_lines_and_characters_from_one() {
         let text = "a\nbé = 1\n";
-        assert_eq!(Spot::of(text, 0), Spot { line: 1, column: 1 });
-        assert_eq!(Spot::of(text, text.find('=').unwrap()), Spot { line: 2, column: 4 });
-        assert_eq!(Spot::of(text, 1000), Spot { line: 3, column: 1 });
+        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
+        assert_eq!(Position::of(text, text.find('=').unwrap()), Position { line: 2, column: 4 });
+        assert_eq!(Position::of(text, 1000), Position { line: 3, column: 1 });
     }
 
     #[test]

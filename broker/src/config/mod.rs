@@ -15,8 +15,8 @@ mod read;
 mod section;
 
 pub(crate) use mistakes::meant;
-pub use mistakes::{Mistake, Mistakes, Spot};
-pub(crate) use section::At;
+pub use mistakes::{Mistake, Mistakes, Position};
+pub(crate) use section::WithPosition;
 
 use everywire::layer::{Caller, Pattern};
 use everywire_model::Edit;
@@ -67,32 +67,32 @@ pub(crate) struct Listen {
     /// The address as it stands in the file.
     pub(crate) address: String,
     /// Where that stands.
-    pub(crate) spot: Spot,
+    pub(crate) spot: Position,
 }
 
 /// `[[route]]`. What each field means in full is in docs/broker.md, under the same name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RouteConfig {
     /// Its name, for logs and metrics.
-    pub(crate) name: At<String>,
+    pub(crate) name: WithPosition<String>,
     /// Names of listeners; none: all of them.
-    pub(crate) from: Vec<At<String>>,
+    pub(crate) from: Vec<WithPosition<String>>,
     /// Which calls it is for.
     pub(crate) matches: Match,
     /// Its targets, as addresses.
-    pub(crate) to: Vec<At<String>>,
+    pub(crate) to: Vec<WithPosition<String>>,
     /// The file of its contract; without one, calls pass as they came.
-    pub(crate) contract: Option<At<String>>,
+    pub(crate) contract: Option<WithPosition<String>>,
     /// Folders in which files are looked for that the contract includes.
     pub(crate) include: Vec<PathBuf>,
     /// What the preprocessor of the contract is given.
     pub(crate) define: Vec<String>,
     /// The interface of the targets, where the contract has several.
-    pub(crate) interface: Option<At<String>>,
+    pub(crate) interface: Option<WithPosition<String>>,
     /// What becomes of a call.
-    pub(crate) mode: At<Mode>,
+    pub(crate) mode: WithPosition<Mode>,
     /// The listener by which targets call back what callers pass.
-    pub(crate) callbacks: Option<At<String>>,
+    pub(crate) callbacks: Option<WithPosition<String>>,
     /// References that may be passed on at one time; `None`: `references::MOST`.
     pub(crate) references: Option<u64>,
     /// The time limit of a call, with all its attempts; `None`: `TIMEOUT`.
@@ -100,9 +100,9 @@ pub(crate) struct RouteConfig {
     /// Attempts after the first.
     pub(crate) retries: u32,
     /// Operations that may run twice.
-    pub(crate) idempotent: Vec<At<Pattern>>,
+    pub(crate) idempotent: Vec<WithPosition<Pattern>>,
     /// Of a route without a contract: operations that have no answer, though messages do not say so.
-    pub(crate) oneway: Vec<At<Pattern>>,
+    pub(crate) oneway: Vec<WithPosition<Pattern>>,
     /// When a target that fails is left alone for a while.
     pub(crate) breaker: Option<BreakerConfig>,
     /// How much of it is let through.
@@ -116,7 +116,7 @@ pub(crate) struct RouteConfig {
     /// Who may not, though `allow` names them.
     pub(crate) deny: Vec<Caller>,
     /// Whether arguments are read before they are passed on.
-    pub(crate) validate: Option<At<bool>>,
+    pub(crate) validate: Option<WithPosition<bool>>,
     /// Where copies of calls go.
     pub(crate) copies: Vec<CopyConfig>,
     /// What is changed in headers.
@@ -129,7 +129,7 @@ pub(crate) struct EditConfig {
     /// The change.
     pub(crate) edit: Edit,
     /// Where the file names the header.
-    pub(crate) spot: Spot,
+    pub(crate) spot: Position,
     /// Of answers, not of calls.
     pub(crate) answers: bool,
     /// Copies have it, too.
@@ -140,15 +140,15 @@ pub(crate) struct EditConfig {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Match {
     /// The object's key.
-    pub(crate) key: Option<At<Pattern>>,
+    pub(crate) key: Option<WithPosition<Pattern>>,
     /// The operation's name.
-    pub(crate) operation: Option<At<Pattern>>,
+    pub(crate) operation: Option<WithPosition<Pattern>>,
     /// Where the caller is.
     pub(crate) peer: Vec<Caller>,
     /// Who the caller proved to be.
     pub(crate) user: Option<Pattern>,
     /// Names of headers, and what they say.
-    pub(crate) header: Vec<(At<String>, Pattern)>,
+    pub(crate) header: Vec<(WithPosition<String>, Pattern)>,
     /// The interface's name on the wire.
     pub(crate) interface: Option<Pattern>,
 }
@@ -201,7 +201,7 @@ pub(crate) struct CopyConfig {
     /// The place.
     pub(crate) to: CopyTo,
     /// Where it stands in the file.
-    pub(crate) spot: Spot,
+    pub(crate) spot: Position,
     /// A call whose copy cannot be taken is refused.
     pub(crate) required: bool,
     /// Whether answers are copied, too.
@@ -229,7 +229,7 @@ pub(crate) enum CopyTo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AdminConfig {
     /// Where to listen.
-    pub(crate) address: At<String>,
+    pub(crate) address: WithPosition<String>,
     /// The file with the token; needed where it can be reached from elsewhere.
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -245,7 +245,7 @@ impl Config {
             Ok(text) => Self::parse(&text, &shown, file.parent().unwrap_or_else(|| Path::new(""))),
             Err(error) => {
                 let mut mistakes = Mistakes::default();
-                mistakes.add(&shown, Spot::default(), format!("cannot be read: {error}"), None);
+                mistakes.add(&shown, Position::default(), format!("cannot be read: {error}"), None);
                 Err(mistakes)
             }
         }
@@ -261,12 +261,12 @@ impl Config {
 
     /// One route from an address to another: what `everywire broker --from ADDRESS --to ADDRESS` runs.
     #[must_use]
-    pub fn of_addresses(from: &[String], to: &[String], given: Given) -> Self {
+    pub fn of_addresses(from: &[String], to: &[String], given: RouteOptions) -> Self {
         let listens = from.iter().enumerate().map(|(at, address)| {
             let name = if at == 0 { "from".to_owned() } else { format!("from-{}", at + 1) };
-            Listen { name, address: address.clone(), spot: Spot::default() }
+            Listen { name, address: address.clone(), spot: Position::default() }
         });
-        let at = |value: String| At { value, spot: Spot::default() };
+        let at = |value: String| WithPosition { value, spot: Position::default() };
         let route = RouteConfig {
             name: at("route".into()),
             to: to.iter().cloned().map(at).collect(),
@@ -275,7 +275,9 @@ impl Config {
             define: given.define,
             interface: given.interface.map(at),
             matches: Match {
-                key: given.key.map(|key| At { value: Pattern::new(&key), spot: Spot::default() }),
+                key: given
+                    .key
+                    .map(|key| WithPosition { value: Pattern::new(&key), spot: Position::default() }),
                 ..Match::default()
             },
             ..RouteConfig::default()
@@ -304,7 +306,7 @@ impl Config {
 
 /// What a route without a file may have beside its addresses.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct RouteOptions {
     /// The contract.
     pub contract: Option<PathBuf>,
     /// Folders for the contract's preprocessor.

@@ -10,7 +10,7 @@
 //! of a call are a mask of 64 bits.
 
 use super::mistakes::{Mistakes, meant};
-use super::section::{At, Reader, Section};
+use super::section::{Reader, Section, WithPosition};
 use super::{
     AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, Hops, LimitConfig,
     Listen, Match, Mode, RouteConfig,
@@ -221,16 +221,17 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
 }
 
 /// A file's name, from the folder of the configuration.
-fn relative(folder: &Path, name: At<String>) -> At<String> {
-    At { value: folder.join(&name.value).display().to_string(), spot: name.spot }
+fn relative(folder: &Path, name: WithPosition<String>) -> WithPosition<String> {
+    WithPosition { value: folder.join(&name.value).display().to_string(), spot: name.spot }
 }
 
-fn patterns(texts: Vec<At<String>>) -> Vec<At<Pattern>> {
-    texts.iter().map(|text| At { value: Pattern::new(text), spot: text.spot }).collect()
+fn patterns(texts: Vec<WithPosition<String>>) -> Vec<WithPosition<Pattern>> {
+    texts.iter().map(|text| WithPosition { value: Pattern::new(text), spot: text.spot }).collect()
 }
 
 fn matches(section: &Section<'_, '_>) -> Match {
-    let pattern = |name| section.text(name).map(|text| At { value: Pattern::new(&text), spot: text.spot });
+    let pattern =
+        |name| section.text(name).map(|text| WithPosition { value: Pattern::new(&text), spot: text.spot });
     let found = Match {
         key: pattern("key"),
         operation: pattern("operation"),
@@ -245,7 +246,7 @@ fn matches(section: &Section<'_, '_>) -> Match {
 
 /// Callers as `Caller::parse` reads them; those that name nobody are mistakes.
 fn callers(section: &Section<'_, '_>, name: &'static str) -> Vec<Caller> {
-    let parse = |text: &At<String>| match Caller::parse(text) {
+    let parse = |text: &WithPosition<String>| match Caller::parse(text) {
         Ok(caller) => Some(caller),
         Err(why) => {
             section.reader.wrong(text.spot, why, None);
@@ -296,7 +297,7 @@ fn edit(section: &Section<'_, '_>) -> Option<EditConfig> {
             return None;
         }
     };
-    let header = |name: At<String>, content| Header { name: name.value, content, must_understand };
+    let header = |name: WithPosition<String>, content| Header { name: name.value, content, must_understand };
     let edit = match (put, add, remove, content) {
         (Some(name), None, None, Some(content)) => Edit::Put(header(name, content)),
         (None, Some(name), None, Some(content)) => Edit::Add(header(name, content)),

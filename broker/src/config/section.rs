@@ -10,7 +10,7 @@
 //! Invariants: a mistake has the line and column of the value, or of the table that lacks it; no reading
 //! stops at the first mistake.
 
-use super::mistakes::{Mistakes, Spot, meant};
+use super::mistakes::{Mistakes, Position, meant};
 use everywire::layer::Pattern;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -25,12 +25,12 @@ const ABOVE: [&str; 4] = ["grace", "hops", "max-message", "verbose"];
 
 /// A value, and where it stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct At<T> {
+pub(crate) struct WithPosition<T> {
     pub(crate) value: T,
-    pub(crate) spot: Spot,
+    pub(crate) spot: Position,
 }
 
-impl<T> Deref for At<T> {
+impl<T> Deref for WithPosition<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -47,12 +47,12 @@ pub(crate) struct Reader<'t> {
 
 impl Reader<'_> {
     /// The place of an offset in octets.
-    pub(crate) fn spot(&self, offset: usize) -> Spot {
-        Spot::of(self.text, offset)
+    pub(crate) fn spot(&self, offset: usize) -> Position {
+        Position::of(self.text, offset)
     }
 
     /// Notes a mistake.
-    pub(crate) fn wrong(&self, spot: Spot, message: impl Into<String>, hint: Option<String>) {
+    pub(crate) fn wrong(&self, spot: Position, message: impl Into<String>, hint: Option<String>) {
         self.mistakes.borrow_mut().add(self.file, spot, message, hint);
     }
 }
@@ -61,7 +61,7 @@ impl Reader<'_> {
 pub(crate) struct Section<'r, 't> {
     pub(crate) reader: &'r Reader<'t>,
     /// Where it begins.
-    pub(crate) spot: Spot,
+    pub(crate) spot: Position,
     table: &'r DeTable<'t>,
     /// What it is called in messages, such as `[admin]`.
     name: String,
@@ -86,7 +86,7 @@ impl<'r, 't> Section<'r, 't> {
         self.table.get(name)
     }
 
-    fn at(&self, value: &Spanned<DeValue<'_>>) -> Spot {
+    fn at(&self, value: &Spanned<DeValue<'_>>) -> Position {
         self.reader.spot(value.span().start)
     }
 
@@ -96,10 +96,10 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Text.
-    pub(crate) fn text(&self, name: &'static str) -> Option<At<String>> {
+    pub(crate) fn text(&self, name: &'static str) -> Option<WithPosition<String>> {
         let value = self.get(name)?;
         match value.get_ref().as_str() {
-            Some(text) => Some(At { value: text.to_owned(), spot: self.at(value) }),
+            Some(text) => Some(WithPosition { value: text.to_owned(), spot: self.at(value) }),
             None => {
                 self.wrong_type(name, value, "a text");
                 None
@@ -108,7 +108,7 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Text that must be there.
-    pub(crate) fn needed(&self, name: &'static str) -> Option<At<String>> {
+    pub(crate) fn needed(&self, name: &'static str) -> Option<WithPosition<String>> {
         if self.get(name).is_none() {
             self.reader.wrong(self.spot, format!("{} lacks `{name}`", self.name), None);
         }
@@ -120,10 +120,10 @@ impl<'r, 't> Section<'r, 't> {
         &self,
         name: &'static str,
         parse: impl Fn(&str) -> Result<T, E>,
-    ) -> Option<At<T>> {
+    ) -> Option<WithPosition<T>> {
         let text = self.text(name)?;
         match parse(&text) {
-            Ok(value) => Some(At { value, spot: text.spot }),
+            Ok(value) => Some(WithPosition { value, spot: text.spot }),
             Err(why) => {
                 self.reader.wrong(text.spot, format!("`{name}`: {why}"), None);
                 None
@@ -142,7 +142,7 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// One of these words.
-    pub(crate) fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)]) -> Option<At<T>> {
+    pub(crate) fn word<T: Copy>(&self, name: &'static str, words: &[(&str, T)]) -> Option<WithPosition<T>> {
         let text = self.text(name)?;
         let found = words.iter().find(|(word, _)| *word == text.value);
         if found.is_none() {
@@ -150,20 +150,20 @@ impl<'r, 't> Section<'r, 't> {
             let message = format!("`{name}` cannot be `{}`: it is one of {}", text.value, known.join(", "));
             self.reader.wrong(text.spot, message, meant(&text, known));
         }
-        found.map(|(_, value)| At { value: *value, spot: text.spot })
+        found.map(|(_, value)| WithPosition { value: *value, spot: text.spot })
     }
 
     /// Where the value of a field is, and whether it is an empty list; nothing if the field is not there.
-    pub(crate) fn place(&self, name: &'static str) -> Option<(Spot, bool)> {
+    pub(crate) fn place(&self, name: &'static str) -> Option<(Position, bool)> {
         let value = self.get(name)?;
         Some((self.at(value), value.get_ref().as_array().is_some_and(|values| values.is_empty())))
     }
 
     /// A list of texts, or one.
-    pub(crate) fn texts(&self, name: &'static str) -> Vec<At<String>> {
+    pub(crate) fn texts(&self, name: &'static str) -> Vec<WithPosition<String>> {
         let Some(value) = self.get(name) else { return Vec::new() };
         let one = |value: &Spanned<DeValue<'_>>| match value.get_ref().as_str() {
-            Some(text) => Some(At { value: text.to_owned(), spot: self.at(value) }),
+            Some(text) => Some(WithPosition { value: text.to_owned(), spot: self.at(value) }),
             None => {
                 self.wrong_type(name, value, "a text or a list of texts");
                 None
@@ -192,10 +192,10 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// True or false.
-    pub(crate) fn flag(&self, name: &'static str) -> Option<At<bool>> {
+    pub(crate) fn flag(&self, name: &'static str) -> Option<WithPosition<bool>> {
         let value = self.get(name)?;
         match value.get_ref().as_bool() {
-            Some(flag) => Some(At { value: flag, spot: self.at(value) }),
+            Some(flag) => Some(WithPosition { value: flag, spot: self.at(value) }),
             None => {
                 self.wrong_type(name, value, "true or false");
                 None
@@ -232,7 +232,7 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Tables by names of the user's own.
-    pub(crate) fn named(&self, name: &'static str) -> Vec<(At<String>, Section<'r, 't>)> {
+    pub(crate) fn named(&self, name: &'static str) -> Vec<(WithPosition<String>, Section<'r, 't>)> {
         let Some(all) = self.section(name, &format!("[{name}]")) else { return Vec::new() };
         let one = |(key, value): (&'r Spanned<_>, &'r Spanned<DeValue<'t>>)| {
             let key: &Spanned<std::borrow::Cow<'_, str>> = key;
@@ -242,7 +242,7 @@ impl<'r, 't> Section<'r, 't> {
                     let shown = format!("[{name}.{text}]");
                     let mut section = Section::new(self.reader, table, value.span().start, shown);
                     section.spot = spot;
-                    Some((At { value: text, spot }, section))
+                    Some((WithPosition { value: text, spot }, section))
                 }
                 None => {
                     self.wrong_type(&format!("{name}.{text}"), value, "a table");
@@ -254,13 +254,15 @@ impl<'r, 't> Section<'r, 't> {
     }
 
     /// Fields of the user's own names, each a text with `*` in it.
-    pub(crate) fn pairs(&self) -> Vec<(At<String>, Pattern)> {
+    pub(crate) fn pairs(&self) -> Vec<(WithPosition<String>, Pattern)> {
         let one = |(key, value): (&'r Spanned<_>, &'r Spanned<DeValue<'t>>)| {
             let key: &Spanned<std::borrow::Cow<'_, str>> = key;
             match value.get_ref().as_str() {
                 Some(text) => {
-                    let name =
-                        At { value: key.get_ref().to_string(), spot: self.reader.spot(key.span().start) };
+                    let name = WithPosition {
+                        value: key.get_ref().to_string(),
+                        spot: self.reader.spot(key.span().start),
+                    };
                     Some((name, Pattern::new(text)))
                 }
                 None => {

@@ -5,7 +5,7 @@
 //! of link type 147 (`LINKTYPE_USER0`). Each copy has a comment that says what it is.
 
 use super::Copy;
-use super::rebuild::{Rebuilder, Said};
+use super::rebuild::{Rebuilder, StreamChunk};
 use std::collections::VecDeque;
 
 /// The link type of packets that only we know how to read, and that of IP.
@@ -57,13 +57,13 @@ pub(super) fn section() -> Vec<u8> {
 /// What is written of copies, one after the other, with the numbers of TCP that their connections have come
 /// to.
 #[derive(Default)]
-pub(super) struct Tape {
+pub(super) struct CaptureState {
     rebuilder: Rebuilder,
     /// The next bytes of each connection, of the caller and of the called.
     flows: VecDeque<(u64, [u32; 2])>,
 }
 
-impl Tape {
+impl CaptureState {
     /// The packets of a copy.
     pub(super) fn packets(&mut self, copy: &Copy) -> Vec<u8> {
         match self.rebuilder.say(copy) {
@@ -74,7 +74,7 @@ impl Tape {
 
     /// The segments of what was said for a copy. The first copy of a call begins its connection: SYN and SYN
     /// with ACK.
-    fn segments(&mut self, copy: &Copy, said: &[Said]) -> Vec<u8> {
+    fn segments(&mut self, copy: &Copy, said: &[StreamChunk]) -> Vec<u8> {
         let mut out = Vec::new();
         let known = self.flows.iter().position(|(call, _)| *call == copy.call);
         let mut next = match known.and_then(|at| self.flows.remove(at)) {

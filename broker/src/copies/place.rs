@@ -19,8 +19,8 @@
 //! failure.
 
 use super::Copy;
-use super::capture::{self, Tape};
-use super::queue::{Held, Queue};
+use super::capture::{self, CaptureState};
+use super::queue::{Queue, QueueItem};
 use crate::config::CopyTo;
 use crate::log::Log;
 use bytes::Bytes;
@@ -43,8 +43,8 @@ const MOMENT: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A place.
-pub(crate) struct Place {
-    waiting: Waiting,
+pub(crate) struct Destination {
+    waiting: DestinationQueue,
     /// Told when all is written.
     done: Mutex<Receiver<()>>,
     /// The program that reads, if it is one.
@@ -54,7 +54,7 @@ pub(crate) struct Place {
     pub(super) captures: bool,
 }
 
-impl Place {
+impl Destination {
     /// Opens a place. What cannot be opened is tried again, and told to the log.
     pub(crate) fn open(to: &CopyTo, queue: usize, lost: Counter, bytes: Counter, log: Log) -> Arc<Self> {
         let broken = Arc::new(AtomicBool::new(false));
@@ -62,7 +62,7 @@ impl Place {
         let program = Program::default();
         let (waiting, work): (_, Box<dyn FnOnce() + Send>) = if matches!(to, CopyTo::Count) {
             let queue = Arc::new(Queue::new(queue));
-            (Waiting::Bodies(Arc::clone(&queue)), Box::new(move || count(&queue, &bytes)))
+            (DestinationQueue::Bodies(Arc::clone(&queue)), Box::new(move || count(&queue, &bytes)))
         } else {
             let queue = Arc::new(Queue::new(queue));
             let writer = Writer {
@@ -74,7 +74,7 @@ impl Place {
                 bytes,
                 log: log.clone(),
             };
-            (Waiting::Copies(queue), Box::new(move || writer.run()))
+            (DestinationQueue::Copies(queue), Box::new(move || writer.run()))
         };
         let last = Arc::clone(&program);
         let write = move || {
@@ -100,8 +100,8 @@ impl Place {
         let bytes = &body.bytes;
         !self.broken.load(Ordering::Acquire)
             && match &self.waiting {
-                Waiting::Copies(queue) => queue.put(bytes.len(), make),
-                Waiting::Bodies(queue) => queue.put(bytes.len(), || bytes.clone()),
+                DestinationQueue::Copies(queue) => queue.put(bytes.len(), make),
+                DestinationQueue::Bodies(queue) => queue.put(bytes.len(), || bytes.clone()),
             }
     }
 
@@ -120,20 +120,20 @@ impl Place {
 type Program = Arc<Mutex<Option<Child>>>;
 
 /// When nobody copies there any more, the thread ends.
-impl Drop for Place {
+impl Drop for Destination {
     fn drop(&mut self) {
         self.waiting.close();
     }
 }
 
 /// What waits for the thread.
-enum Waiting {
+enum DestinationQueue {
     Copies(Arc<Queue<Copy>>),
     /// The octets of bodies, to be counted.
     Bodies(Arc<Queue<Bytes>>),
 }
 
-impl Waiting {
+impl DestinationQueue {
     fn close(&self) {
         match self {
             Self::Copies(queue) => queue.close(),
@@ -166,7 +166,7 @@ struct Writer {
 /// An open place.
 enum Output {
     Lines(BufWriter<File>),
-    Capture(BufWriter<File>, Box<Tape>),
+    Capture(BufWriter<File>, Box<CaptureState>),
     Program(Program, BufWriter<ChildStdin>),
 }
 
@@ -346,7 +346,7 @@ mod tests {
     fn a_program_that_gets_no_more_copies_is_waited_for() {
         let (lost, log) = (Counter::default(), Log::new(Arc::new(|_: &str| {}), false));
         let to = CopyTo::Program("exec cat > /dev/null".into());
-        let place = Place::open(&to, 4, lost.clone(), lost, log);
+        let place = Destination::open(&to, 4, lost.clone(), lost, log);
         let begun = Instant::now();
         let until = |what: &str, is_so: &dyn Fn() -> bool| {
             while !is_so() {

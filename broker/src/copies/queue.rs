@@ -18,12 +18,12 @@ const BLOCK: usize = 64;
 const KEPT_BLOCKS: usize = 64;
 
 /// What a queue holds.
-pub(super) trait Held {
+pub(super) trait QueueItem {
     /// Bytes that it keeps in memory.
     fn bytes(&self) -> usize;
 }
 
-impl Held for Bytes {
+impl QueueItem for Bytes {
     fn bytes(&self) -> usize {
         self.len()
     }
@@ -34,7 +34,7 @@ pub(super) type Blocks<T> = Vec<VecDeque<T>>;
 
 /// The copies that wait for one place.
 pub(super) struct Queue<T> {
-    waiting: Mutex<Waiting<T>>,
+    waiting: Mutex<QueueState<T>>,
     told: Condvar,
     /// Copies that it holds at the most.
     most: usize,
@@ -43,7 +43,7 @@ pub(super) struct Queue<T> {
     bytes_in_hand: AtomicUsize,
 }
 
-struct Waiting<T> {
+struct QueueState<T> {
     blocks: Blocks<T>,
     /// The block that is being filled.
     at: usize,
@@ -55,17 +55,17 @@ struct Waiting<T> {
 }
 
 /// What the writer took: all that waited, in its order.
-pub(super) struct Batch<'a, T: Held> {
+pub(super) struct Batch<'a, T: QueueItem> {
     queue: &'a Queue<T>,
     blocks: &'a mut Blocks<T>,
     /// The block that is being emptied.
     at: usize,
 }
 
-impl<T: Held> Queue<T> {
+impl<T: QueueItem> Queue<T> {
     pub(super) fn new(most: usize) -> Self {
         let waiting =
-            Waiting { blocks: Vec::new(), at: 0, copies: 0, bytes: 0, closed: false, asleep: false };
+            QueueState { blocks: Vec::new(), at: 0, copies: 0, bytes: 0, closed: false, asleep: false };
         Self {
             waiting: Mutex::new(waiting),
             told: Condvar::new(),
@@ -75,7 +75,7 @@ impl<T: Held> Queue<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,7 +122,7 @@ impl<T: Held> Queue<T> {
         let mut waiting = self.lock();
         if waiting.copies == 0 && !waiting.closed {
             waiting.asleep = true;
-            let is_idle = |waiting: &mut Waiting<T>| waiting.copies == 0 && !waiting.closed;
+            let is_idle = |waiting: &mut QueueState<T>| waiting.copies == 0 && !waiting.closed;
             waiting = match time {
                 None => self.told.wait_while(waiting, is_idle).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => {
@@ -136,7 +136,7 @@ impl<T: Held> Queue<T> {
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> QueueState<T> {
     #[inline]
     fn push(&mut self, make: impl FnOnce() -> T) {
         if self.blocks.get(self.at).is_some_and(|block| block.len() == block.capacity()) {
@@ -151,7 +151,7 @@ impl<T> Waiting<T> {
     }
 }
 
-impl<T: Held> Iterator for Batch<'_, T> {
+impl<T: QueueItem> Iterator for Batch<'_, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -169,7 +169,7 @@ impl<T: Held> Iterator for Batch<'_, T> {
 }
 
 /// What was not written is counted no more.
-impl<T: Held> Drop for Batch<'_, T> {
+impl<T: QueueItem> Drop for Batch<'_, T> {
     fn drop(&mut self) {
         self.for_each(drop);
     }
@@ -181,9 +181,9 @@ mod tests {
 
     /// A copy with this number, of so many bytes.
     #[derive(Debug, PartialEq)]
-    struct Numbered(usize, usize);
+    struct TestCopy(usize, usize);
 
-    impl Held for Numbered {
+    impl QueueItem for TestCopy {
         fn bytes(&self) -> usize {
             self.1
         }
@@ -192,22 +192,22 @@ mod tests {
     #[test]
     fn what_is_in_hand_counts_as_what_waits() {
         let (queue, mut blocks) = (Queue::new(2), Vec::new());
-        assert!(queue.put(10, || Numbered(1, 10)) && queue.put(10, || Numbered(2, 10)));
-        assert!(!queue.put(10, || Numbered(3, 10)));
+        assert!(queue.put(10, || TestCopy(1, 10)) && queue.put(10, || TestCopy(2, 10)));
+        assert!(!queue.put(10, || TestCopy(3, 10)));
         let mut batch = queue.take(&mut blocks);
-        assert!(!queue.put(10, || Numbered(3, 10)));
+        assert!(!queue.put(10, || TestCopy(3, 10)));
         assert_eq!(batch.next().map(|copy| copy.0), Some(1));
-        assert!(queue.put(10, || Numbered(3, 10)));
-        assert!(!queue.put(10, || Numbered(4, 10)));
+        assert!(queue.put(10, || TestCopy(3, 10)));
+        assert!(!queue.put(10, || TestCopy(4, 10)));
         drop(batch);
-        assert_eq!(queue.take(&mut blocks).collect::<Vec<_>>(), [Numbered(3, 10)]);
+        assert_eq!(queue.take(&mut blocks).collect::<Vec<_>>(), [TestCopy(3, 10)]);
     }
 
     #[test]
     fn copies_keep_their_order_over_many_blocks() {
         let (queue, mut blocks) = (Queue::new(usize::MAX), Vec::new());
         for round in [3 * BLOCK + 1, 1, 2 * BLOCK * KEPT_BLOCKS, BLOCK] {
-            assert!((0..round).all(|copy| queue.put(1, || Numbered(copy, 1))));
+            assert!((0..round).all(|copy| queue.put(1, || TestCopy(copy, 1))));
             assert!(queue.take(&mut blocks).map(|copy| copy.0).eq(0..round), "{round}");
         }
         assert_eq!(queue.take(&mut blocks).count(), 0);
@@ -216,12 +216,12 @@ mod tests {
     #[test]
     fn bytes_are_bounded_whatever_the_number() {
         let (queue, mut blocks) = (Queue::new(100), Vec::new());
-        assert!(queue.put(MOST_BYTES, || Numbered(1, MOST_BYTES)));
-        assert!(!queue.put(1, || Numbered(2, 1)));
+        assert!(queue.put(MOST_BYTES, || TestCopy(1, MOST_BYTES)));
+        assert!(!queue.put(1, || TestCopy(2, 1)));
         let mut batch = queue.take(&mut blocks);
-        assert!(!queue.put(1, || Numbered(2, 1)));
+        assert!(!queue.put(1, || TestCopy(2, 1)));
         assert_eq!(batch.next().map(|copy| copy.0), Some(1));
-        assert!(queue.put(1, || Numbered(2, 1)));
+        assert!(queue.put(1, || TestCopy(2, 1)));
     }
 
     #[test]
@@ -231,13 +231,13 @@ mod tests {
             let writer = scope.spawn(|| {
                 let (mut blocks, mut found) = (Vec::new(), Vec::new());
                 while queue.wait(None) {
-                    found.extend(queue.take(&mut blocks).map(|copy: Numbered| copy.0));
+                    found.extend(queue.take(&mut blocks).map(|copy: TestCopy| copy.0));
                 }
                 found
             });
-            assert!((0..5).all(|copy| queue.put(1, || Numbered(copy, 1))));
+            assert!((0..5).all(|copy| queue.put(1, || TestCopy(copy, 1))));
             queue.close();
-            assert!(!queue.put(1, || Numbered(9, 1)));
+            assert!(!queue.put(1, || TestCopy(9, 1)));
             assert_eq!(writer.join().unwrap_or_default(), [0, 1, 2, 3, 4]);
         });
     }

@@ -4,12 +4,12 @@
 //! Invariants: nothing is connected, listened to or served; a conversation says nothing but what the copied call and its answer say, and
 //! what the wire says before (greetings); and no more conversations are kept than [`MOST`] until their answers are copied.
 
-use super::{Copy, What};
+use super::{Copy, CopyKind};
 use crate::front::Front;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Encode, Encoded, Event, Expects, Failure, Initiator, Kind, Method,
-    PeerAddress, Place, Profile, Purpose, Request, SendBuffer, Session, Wire,
+    Answer, BindAddress, Body, Call, CallId, Config, Encode, Encoded, Event, Expects, Failure, Initiator,
+    Kind, Method, PeerAddress, Profile, Purpose, Request, SendBuffer, Session, Wire,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -21,7 +21,7 @@ const MOST: usize = 256;
 const TURNS: usize = 64;
 
 /// Bytes that one side said, in order.
-pub(super) struct Said {
+pub(super) struct StreamChunk {
     /// Whether it is the one that calls.
     pub(super) outward: bool,
     pub(super) bytes: Vec<u8>,
@@ -30,12 +30,12 @@ pub(super) struct Said {
 /// Conversations under way.
 #[derive(Default)]
 pub(super) struct Rebuilder {
-    open: VecDeque<(u64, Talk)>,
+    open: VecDeque<(u64, SessionPair)>,
 }
 
 /// A call between two sessions of this process. `call` is its number at the side that answers, once it has
 /// arrived.
-struct Talk {
+struct SessionPair {
     client: Box<dyn Session>,
     server: Box<dyn Session>,
     call: Option<CallId>,
@@ -44,13 +44,13 @@ struct Talk {
 
 impl Rebuilder {
     /// What is said when the call of a copy is made, or answered; nothing where that cannot be made anew.
-    pub(super) fn say(&mut self, copy: &Copy) -> Option<Vec<Said>> {
+    pub(super) fn say(&mut self, copy: &Copy) -> Option<Vec<StreamChunk>> {
         let body = copy.changed();
         match &copy.what {
-            What::Arguments => {
+            CopyKind::Arguments => {
                 let head = copy.head.as_deref()?;
                 let mut said = Vec::new();
-                let talk = Talk::begin(head, &copy.named.1, &body, &mut said)?;
+                let talk = SessionPair::begin(head, &copy.named.1, &body, &mut said)?;
                 if head.answers {
                     if self.open.len() >= MOST {
                         self.open.pop_front();
@@ -59,30 +59,30 @@ impl Rebuilder {
                 }
                 Some(said)
             }
-            What::Results => {
+            CopyKind::Results => {
                 let mut talk = self.take(copy.call)?;
                 talk.answer(Answer::Done(&body))
             }
-            What::Passed(passed) => {
+            CopyKind::Passed(passed) => {
                 let mut talk = self.take(copy.call)?;
                 let encoded = Encoded { id: passed.id.clone(), raised: passed.raised, body };
                 let failure = Failure::new(Kind::Internal, Initiator::Peer, passed.id.clone());
                 talk.answer(Answer::Passed { encoded: &encoded, failure: &failure })
             }
-            What::Raised(_) => None,
+            CopyKind::Raised(_) => None,
         }
     }
 
-    fn take(&mut self, call: u64) -> Option<Talk> {
+    fn take(&mut self, call: u64) -> Option<SessionPair> {
         let at = self.open.iter().position(|(held, _)| *held == call)?;
         self.open.remove(at).map(|(_, talk)| talk)
     }
 }
 
-impl Talk {
+impl SessionPair {
     /// Begins a conversation and makes the call; `said` gets what both sides have said. Tries the listener's
     /// address with the options of `PLAIN` until one lets an unknown caller in.
-    fn begin(head: &Head, operation: &[u8], body: &Body, said: &mut Vec<Said>) -> Option<Self> {
+    fn begin(head: &Head, operation: &[u8], body: &Body, said: &mut Vec<StreamChunk>) -> Option<Self> {
         let config = |profile: Profile| Config {
             limits: head.wire.default_limits(),
             peer: PeerAddress { text: "a copy".into(), credentials: None },
@@ -112,7 +112,7 @@ impl Talk {
     }
 
     /// Has the answering side answer; returns what was said then.
-    fn answer(&mut self, answer: Answer<'_>) -> Option<Vec<Said>> {
+    fn answer(&mut self, answer: Answer<'_>) -> Option<Vec<StreamChunk>> {
         let mut said = Vec::new();
         self.server.answer(self.call?, answer).ok()?;
         self.pass(&mut said)?;
@@ -120,7 +120,7 @@ impl Talk {
     }
 
     /// Hands what one side says to the other until both are silent.
-    fn pass(&mut self, said: &mut Vec<Said>) -> Option<()> {
+    fn pass(&mut self, said: &mut Vec<StreamChunk>) -> Option<()> {
         for _ in 0..TURNS {
             let mut spoke = false;
             for outward in [true, false] {
@@ -134,7 +134,7 @@ impl Talk {
                     let bytes = buffer.to_vec();
                     let mut input = BytesMut::from(bytes.as_slice());
                     to.receive(Instant::now(), &mut input, &mut Vec::new()).ok()?;
-                    said.push(Said { outward, bytes });
+                    said.push(StreamChunk { outward, bytes });
                 }
                 while let Some(event) = to.poll() {
                     match event {
@@ -166,7 +166,7 @@ fn places<'a>(wire: &'a dyn Wire, address: &'a str) -> impl Iterator<Item = (Pro
     let plain = address.split('?').next().unwrap_or_default().trim_end_matches(['/', '#']);
     PLAIN.iter().filter_map(move |option| {
         let text = format!("{plain}{option}");
-        let Ok(Place::Listen(place)) = wire.listen(&text) else { return None };
+        let Ok(BindAddress::Listen(place)) = wire.listen(&text) else { return None };
         let way = wire.parse(&text).ok()?.profiles.into_iter().next()?;
         Some((place, way))
     })

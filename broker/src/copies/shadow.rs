@@ -3,7 +3,7 @@
 use crate::passage::Passage;
 use crate::route::Route;
 use bytes::Bytes;
-use everywire::layer::Who;
+use everywire::layer::CallerIdentity;
 use everywire_model::{
     Answer, Body, BoxFuture, CallId, Endpoint, Expects, Incoming, Interface, Link, Peer, Request, Resolver,
     Servant,
@@ -25,16 +25,16 @@ pub(super) fn send(to: &Arc<Route>, from: &Route, index: usize, body: &Body) -> 
         body: body.clone(),
         expects: Expects::Nothing,
     };
-    let link = Arc::new(Nobody(target.object.target().resolver()));
+    let link = Arc::new(NullLink(target.object.target().resolver()));
     let request = Request::new(index, incoming, link, Arc::new(Shadow(Arc::clone(to))));
-    Passage::begin(request, to, &Who::default(), None);
+    Passage::begin(request, to, &CallerIdentity::default(), None);
     true
 }
 
 /// Where answers go that nobody hears.
-struct Nobody(Arc<dyn Resolver>);
+struct NullLink(Arc<dyn Resolver>);
 
-impl Link for Nobody {
+impl Link for NullLink {
     fn answer(&self, _: CallId, _: Answer<'_>) {}
 
     fn spawn(&self, _: BoxFuture<'static, ()>) {}

@@ -2,8 +2,8 @@
 
 use super::{Scratch, config, contract, marked, try_start};
 use everywire::Kind;
-use everywire::model::{Endpoint, Place};
-use everywire_broker::{Crossing, check};
+use everywire::model::{BindAddress, Endpoint};
+use everywire_broker::{Fidelity, check};
 
 /// A file in which only `route` differs.
 fn file(route: &str) -> String {
@@ -317,8 +317,8 @@ fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
     let text = file(&format!("to = \"dcom://h/Shop\"\ncontract = \"{}\"\ninterface = \"Shop\"", contract()));
     let reports = check(config(&text).unwrap()).unwrap();
     let tell = of(&reports[0].operations, "tell");
-    assert!(matches!(tell, Crossing::Never(why) if why.contains("add a listener of dcom")), "{tell:?}");
-    assert_eq!(*of(&reports[0].operations, "count"), Crossing::Whole);
+    assert!(matches!(tell, Fidelity::Never(why) if why.contains("add a listener of dcom")), "{tell:?}");
+    assert_eq!(*of(&reports[0].operations, "count"), Fidelity::Whole);
     wrong(
         &format!("{text}callbacks = \"front\""),
         "broker.toml:9:13: `tell` passes a market::Watcher to the target, which calls it on dcom",
@@ -326,7 +326,7 @@ fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
 }
 
 /// From callers of one wire to a target; a listener of its wire is for callbacks.
-fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Crossing)> {
+fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Fidelity)> {
     let text = format!(
         "[listen.front]\naddress = \"{from}\"\n[listen.there]\naddress = \"{there}\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\ncallbacks = \"there\"\nto = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
         contract()
@@ -338,33 +338,33 @@ fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Crossing)> {
     reports[0].operations.clone()
 }
 
-fn of<'c>(all: &'c [(String, Crossing)], name: &str) -> &'c Crossing {
+fn of<'c>(all: &'c [(String, Fidelity)], name: &str) -> &'c Fidelity {
     &all.iter().find(|(held, _)| held == name).unwrap().1
 }
 
 #[test]
 fn a_check_tells_what_each_operation_loses_between_two_wires() {
     let all = crossing("iiop://127.0.0.1:0", "dbus://127.0.0.1:0", "dbus+unix:///tmp/nowhere.sock#shop");
-    assert!(all.iter().all(|(_, crossing)| *crossing == Crossing::Whole), "{all:?}");
+    assert!(all.iter().all(|(_, crossing)| *crossing == Fidelity::Whole), "{all:?}");
     let all = crossing("iiop://127.0.0.1:0", "dcom://127.0.0.1:0?level=none", "dcom://127.0.0.1:1/Shop");
     assert!(
-        matches!(of(&all, "note"), Crossing::Loses(lost) if lost[0].contains("an answer that nobody hears")),
+        matches!(of(&all, "note"), Fidelity::Loses(lost) if lost[0].contains("an answer that nobody hears")),
         "{all:?}"
     );
     assert!(
-        matches!(of(&all, "find"), Crossing::Loses(lost) if lost[0].contains("market::Missing")),
+        matches!(of(&all, "find"), Fidelity::Loses(lost) if lost[0].contains("market::Missing")),
         "{all:?}"
     );
-    assert_eq!(*of(&all, "get_orders"), Crossing::Whole);
-    assert_eq!(*of(&all, "tell"), Crossing::Whole);
+    assert_eq!(*of(&all, "get_orders"), Fidelity::Whole);
+    assert_eq!(*of(&all, "tell"), Fidelity::Whole);
     let all = crossing("dcop+unix:///tmp/nowhere#app", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
     assert!(
-        matches!(of(&all, "mix"), Crossing::Never(why) if why.contains("`return`, `half`, `text`")),
+        matches!(of(&all, "mix"), Fidelity::Never(why) if why.contains("`return`, `half`, `text`")),
         "{all:?}"
     );
     let all =
         crossing("net.tcp://127.0.0.1:0?security=none", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
-    assert!(matches!(of(&all, "tell"), Crossing::Never(why) if why.contains("references")), "{all:?}");
+    assert!(matches!(of(&all, "tell"), Fidelity::Never(why) if why.contains("references")), "{all:?}");
 }
 
 /// Of a route that retries, what the contract or the route lets run twice; an attribute is read as often as one likes.
@@ -390,7 +390,7 @@ fn a_check_tells_what_is_sent_again() {
 fn wires_that_say_so_carry_references() {
     for wire in everywire::wires::ALL {
         let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 1 };
-        let sample = wire.publish("", &[Place::socket(wire.name(), endpoint)], b"key");
+        let sample = wire.publish("", &[BindAddress::socket(wire.name(), endpoint)], b"key");
         let written = wire.codec().write(&mut |sink| sink.reference(Some(&sample)));
         // Where there are classes, such a sample is one, and only objects pass.
         let refused = written.is_err_and(|failure| failure.kind() == Kind::Unsupported);
@@ -429,7 +429,7 @@ fn large_arrays_are_tried_in_part() {
     let before = peak();
     let reports = check(config(&file(&route)).unwrap()).unwrap();
     for name in ["cube", "block"] {
-        assert_eq!(*of(&reports[0].operations, name), Crossing::Whole, "{name}");
+        assert_eq!(*of(&reports[0].operations, name), Fidelity::Whole, "{name}");
     }
     assert!(peak() - before < 64, "{} MiB", peak() - before);
 }

@@ -3,7 +3,7 @@
 use super::{Running, Scratch, start, until};
 use everywire::Node;
 use everywire_derby::buses::Bus;
-use everywire_derby::contestants::omniorb::{Built, build};
+use everywire_derby::contestants::omniorb::{BuiltPrograms, build};
 use everywire_peers::here;
 use everywire_tests::servants;
 use std::fs;
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn omniorb(test: &str) -> Option<Built> {
+fn omniorb(test: &str) -> Option<BuiltPrograms> {
     here(test, &["g++", "omniorb"]).then(|| build().unwrap_or_else(|missing| panic!("{}", missing.what)))
 }
 

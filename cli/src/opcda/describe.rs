@@ -2,8 +2,8 @@
 
 use super::shown::{json, time};
 use super::{address, connect};
+use crate::cli_error::{CliError, Done};
 use crate::output::{Envelope, note, shown};
-use crate::trouble::{Done, Trouble};
 use everywire::{Failure, Node};
 use everywire_opc::Code;
 use everywire_opc::remote::{Address, Branch, DataAccess, ItemProperty};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 const MOST: usize = 10_000;
 
 /// How it is asked for.
-pub(crate) struct Asked {
+pub(crate) struct OpcDescribeOptions {
     /// How many levels of branches are shown.
     pub(crate) depth: usize,
     /// One JSON object.
@@ -22,9 +22,9 @@ pub(crate) struct Asked {
 }
 
 /// Describes a server, a branch or an item.
-pub(crate) fn describe(node: &Node, text: &str, asked: &Asked) -> Done {
+pub(crate) fn describe(node: &Node, text: &str, asked: &OpcDescribeOptions) -> Done {
     let place = address(text)?;
-    let failed = |failure: Failure| Trouble::failure(format!("cannot describe `{place}`"), &failure);
+    let failed = |failure: Failure| CliError::failure(format!("cannot describe `{place}`"), &failure);
     let server = connect(node, &place)?;
     let Some(id) = place.item() else { return whole(&server, &place, asked) };
     match server.properties(id) {
@@ -68,8 +68,8 @@ fn item(id: &str, properties: &[ItemProperty], as_json: bool) {
 }
 
 /// A server: its status, and the tree of its items.
-fn whole(server: &DataAccess, place: &Address, asked: &Asked) -> Done {
-    let failed = |failure: Failure| Trouble::failure(format!("cannot describe `{place}`"), &failure);
+fn whole(server: &DataAccess, place: &Address, asked: &OpcDescribeOptions) -> Done {
+    let failed = |failure: Failure| CliError::failure(format!("cannot describe `{place}`"), &failure);
     let status = server.status().map_err(failed)?;
     let version = server.version().map_err(failed)?;
     let tree = Tree::of(server, &Branch::root(), asked.depth).map_err(failed)?;
@@ -94,12 +94,12 @@ fn whole(server: &DataAccess, place: &Address, asked: &Asked) -> Done {
 
 /// Branches and items, in the order in which the server tells them, each with its level.
 struct Tree {
-    nodes: Vec<Shown>,
+    nodes: Vec<TreeElement>,
     is_cut: bool,
 }
 
 /// An element of the tree, which may be branch and item at once.
-struct Shown {
+struct TreeElement {
     level: usize,
     name: String,
     id: String,
@@ -130,7 +130,7 @@ impl Tree {
             }
             let goes_on = element.has_children && level < depth;
             let (is_branch, is_item) = (element.has_children, element.is_item);
-            self.nodes.push(Shown { level, name: element.name, id: element.id, is_branch, is_item });
+            self.nodes.push(TreeElement { level, name: element.name, id: element.id, is_branch, is_item });
             if goes_on {
                 self.add(server, &element.branch, level + 1, depth)?;
             }
@@ -154,7 +154,7 @@ impl Tree {
     }
 
     fn json(&self) -> Json {
-        let one = |node: &Shown| {
+        let one = |node: &TreeElement| {
             let mut out = Map::new();
             out.insert("level".into(), node.level.into());
             out.insert("name".into(), node.name.as_str().into());

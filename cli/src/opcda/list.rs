@@ -4,15 +4,15 @@
 //! not answer is listed with why.
 
 use super::{address, connect};
-use crate::trouble::{Done, Trouble};
+use crate::cli_error::{CliError, Done};
 use everywire::Node;
-use everywire::model::{Presence, Present};
+use everywire::model::{Presence, PresenceList};
 use everywire_opc::remote::{DataAccess, servers};
 
 /// The servers that a machine has, and how they are; the items of a server, where the address names one.
-pub(crate) fn list(node: &Node, text: &str) -> Done<Present> {
+pub(crate) fn list(node: &Node, text: &str) -> Done<PresenceList> {
     let place = address(text)?;
-    let failed = |failure| Trouble::failure(format!("cannot list `{place}`"), &failure);
+    let failed = |failure| CliError::failure(format!("cannot list `{place}`"), &failure);
     if place.server().is_some() {
         let items = connect(node, &place)?.all_items().map_err(failed)?;
         let presence = |name: String| {
@@ -22,7 +22,7 @@ pub(crate) fn list(node: &Node, text: &str) -> Done<Present> {
         return Ok(items.into_iter().map(presence).collect::<Vec<_>>().into());
     }
     let found = servers(node, &place).map_err(failed)?;
-    let presence = |one: everywire_opc::remote::Registered| {
+    let presence = |one: everywire_opc::remote::ServerEntry| {
         let place = place.with_server(if one.prog_id.is_empty() { &one.class } else { &one.prog_id });
         // By its class: the name was just asked for.
         let by_class = place.with_server(&one.class);

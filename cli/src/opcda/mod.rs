@@ -10,12 +10,12 @@ mod shown;
 mod watch;
 
 pub(crate) use call::call;
-pub(crate) use describe::{Asked, describe};
+pub(crate) use describe::{OpcDescribeOptions, describe};
 pub(crate) use list::list;
 pub(crate) use shown::json as value_json;
-pub(crate) use watch::{Watched, watch};
+pub(crate) use watch::{WatchOptions, watch};
 
-use crate::trouble::{Done, Trouble};
+use crate::cli_error::{CliError, Done};
 use everywire::Node;
 use everywire_opc::remote::{Address, DataAccess};
 
@@ -26,7 +26,7 @@ pub(crate) fn is_meant(text: &str) -> bool {
 
 /// Understands an address.
 fn address(text: &str) -> Done<Address> {
-    Address::parse(text).map_err(|failure| Trouble::failure(format!("`{text}` is no address"), &failure))
+    Address::parse(text).map_err(|failure| CliError::failure(format!("`{text}` is no address"), &failure))
 }
 
 /// Where the host of an address answers.
@@ -37,5 +37,5 @@ pub(crate) fn host(text: &str) -> Done<everywire::model::Endpoint> {
 /// Reaches the server of an address: finds its class by its name, and makes an object of it.
 fn connect(node: &Node, address: &Address) -> Done<DataAccess> {
     DataAccess::at(node, address.clone())
-        .map_err(|failure| Trouble::failure(format!("cannot reach `{address}`"), &failure))
+        .map_err(|failure| CliError::failure(format!("cannot reach `{address}`"), &failure))
 }

@@ -6,10 +6,12 @@
 
 use super::address;
 use super::shown::{json, time};
+use crate::cli_error::{CliError, Done};
 use crate::output::{self, Style, line, note, tinted, visible};
-use crate::trouble::{Done, Trouble};
 use everywire::Node;
-use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Manner, Wanted, refused};
+use everywire_opc::remote::{
+    ActiveSubscription, DataAccess, Event, ItemValue, SubscriptionRequest, UpdateMode, refused,
+};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,7 +23,7 @@ use std::time::{Duration, Instant};
 const EVENTS: usize = 64;
 
 /// What is watched, and how it is printed.
-pub(crate) struct Watched<'a> {
+pub(crate) struct WatchOptions<'a> {
     /// The server, with an item or without.
     pub(crate) text: &'a str,
     /// Items beside that one, by their names.
@@ -39,7 +41,7 @@ pub(crate) struct Watched<'a> {
 }
 
 /// Watches items until it is told to stop.
-pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
+pub(crate) fn watch(node: &Node, watched: &WatchOptions<'_>, style: Style) -> Done {
     let place = address(watched.text)?;
     let mut items: Vec<String> = place.item().into_iter().map(str::to_owned).collect();
     for other in &watched.others {
@@ -49,7 +51,7 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
             let same = (other.place(), other.server()) == (place.place(), place.server());
             let item = other.item().filter(|_| same).map(str::to_owned);
             item.ok_or_else(|| {
-                Trouble::usage(
+                CliError::usage(
                     format!("cannot watch `{place}`"),
                     format!("`{other}` is no item of this server"),
                 )
@@ -60,21 +62,26 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
         });
     }
     if items.is_empty() {
-        return Err(Trouble::usage(format!("cannot watch `{place}`"), "it names no item")
+        return Err(CliError::usage(format!("cannot watch `{place}`"), "it names no item")
             .hint("write opcda://HOST/PROGID/ITEM, and further items behind it"));
     }
     let what = || format!("cannot watch `{place}`");
     // A mistake shows at once; what breaks later comes back by itself.
-    let server = DataAccess::at(node, place.clone()).map_err(|failure| Trouble::failure(what(), &failure))?;
+    let server =
+        DataAccess::at(node, place.clone()).map_err(|failure| CliError::failure(what(), &failure))?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let (tell, told) = mpsc::sync_channel(EVENTS);
     let stop = tell.clone();
-    let wanted = Wanted { rate: watched.rate, deadband: watched.deadband, ..Wanted::default() };
+    let wanted = SubscriptionRequest {
+        rate: watched.rate,
+        deadband: watched.deadband,
+        ..SubscriptionRequest::default()
+    };
     // The program may be ending.
     let heard = move |event| everywire::blocking(|| drop(tell.send(Some(event))));
     let subscription = server.subscribe(&items, wanted, heard);
-    let subscription = subscription.map_err(|failure| Trouble::failure(what(), &failure))?;
+    let subscription = subscription.map_err(|failure| CliError::failure(what(), &failure))?;
     std::thread::spawn(move || {
         signals.forever().next();
         // The main thread may have ended first.
@@ -105,7 +112,7 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
                 tell_live(&live, watched.json);
                 if let (true, Some((item, code))) = (live.refused.len() == items.len(), live.refused.first())
                 {
-                    done = Err(Trouble::failure(what(), &refused(&place, item, *code)));
+                    done = Err(CliError::failure(what(), &refused(&place, item, *code)));
                     break;
                 }
             }
@@ -131,7 +138,7 @@ pub(crate) fn watch(node: &Node, watched: &Watched<'_>, style: Style) -> Done {
 }
 
 /// A value as a line, as CSV, or as JSON.
-fn print(one: &ItemValue, watched: &Watched<'_>, style: Style) {
+fn print(one: &ItemValue, watched: &WatchOptions<'_>, style: Style) {
     let when = time(one.value.time).unwrap_or_default();
     let (data, quality) = (&one.value.data, one.value.quality);
     if watched.json {
@@ -164,10 +171,10 @@ fn quoted(text: &str) -> String {
 }
 
 /// How values come, and why so.
-fn tell_live(live: &Live, as_json: bool) {
+fn tell_live(live: &ActiveSubscription, as_json: bool) {
     let manner = match &live.manner {
-        Manner::Callbacks => "by callbacks".to_owned(),
-        Manner::Polling { why } => format!("by polling: {why}"),
+        UpdateMode::Callbacks => "by callbacks".to_owned(),
+        UpdateMode::Polling { why } => format!("by polling: {why}"),
     };
     tell_of("live", &format!("{}, every {:?}, {manner}", live.version, live.rate), as_json);
     for (item, code) in &live.refused {

@@ -28,12 +28,12 @@ mod room;
 mod tell;
 
 use crate::output::note;
-use everywire::layer::Who;
+use everywire::layer::CallerIdentity;
 use everywire::model::{Answer, Constant, Contract, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
 use everywire_dynamic::json::{self, NodeNotation};
-pub(crate) use process::Hopeless;
+pub(crate) use process::FailureHook;
 use process::Process;
 use serde_json::json;
 use std::io;
@@ -49,12 +49,12 @@ struct Pending {
 
 /// What an object tells of its contract beside its interface.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct ContractExtras {
     constants: Arc<[Constant]>,
     listeners: Arc<[Hold<Interface>]>,
 }
 
-impl Told {
+impl ContractExtras {
     /// What a contract has for objects of this interface.
     pub(crate) fn of(contract: &Contract, interface: &Interface) -> Self {
         let constants = contract.constants().cloned().collect();
@@ -91,7 +91,7 @@ impl ProgramServant {
         command: &str,
         words: NodeNotation,
         key: &str,
-        hopeless: Hopeless,
+        hopeless: FailureHook,
     ) -> io::Result<Self> {
         let process = Process::start(command, interface.clone(), words.clone(), key, hopeless)?;
         Ok(Self {
@@ -107,7 +107,7 @@ impl ProgramServant {
     }
 
     /// The same object, which tells this of its contract.
-    pub(crate) fn telling(self, told: Told) -> Self {
+    pub(crate) fn telling(self, told: ContractExtras) -> Self {
         Self { constants: told.constants, listeners: told.listeners, ..self }
     }
 
@@ -174,7 +174,7 @@ impl ProgramServant {
         if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
             line.insert("oneway".into(), true.into());
         }
-        let caller = Who::of(request.peer().as_ref()).source();
+        let caller = CallerIdentity::of(request.peer().as_ref()).source();
         let mut call = Some(Pending { request, index });
         // A program that ended between two calls is started again once.
         for _ in 0..2 {

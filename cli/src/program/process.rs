@@ -61,11 +61,11 @@ struct Shared {
     /// It has said something, or was asked something.
     alive: AtomicBool,
     /// What is to be told if it ends with a failure before that.
-    hopeless: Hopeless,
+    hopeless: FailureHook,
 }
 
 /// Hears that a program cannot start: the status that it ended with, as text.
-pub(crate) type Hopeless = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type FailureHook = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Process {
     /// Starts the program and its threads.
@@ -77,7 +77,7 @@ impl Process {
         interface: Hold<Interface>,
         words: NodeNotation,
         key: &str,
-        hopeless: Hopeless,
+        hopeless: FailureHook,
     ) -> io::Result<Self> {
         let (child, stdin, stdout) = child::start(command)?;
         let shared = Arc::new(Shared {

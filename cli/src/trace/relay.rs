@@ -14,10 +14,11 @@
 //! that octets are skipped, and a note says so where whole messages are lost. What is passed on is
 //! never changed.
 
-use super::show::{Narrator, Passed, Telling};
-use super::{Known, wire_of};
+use super::seen_message::SeenMessage;
+use super::show::{MessagePrinter, Narrator};
+use super::{StreamProtocol, wire_of};
 use crate::output::note;
-use everywire::model::wire::Explained;
+use everywire::model::wire::MessageListing;
 use everywire::model::{Endpoint, Wire};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -54,7 +55,7 @@ pub(crate) fn listen(endpoint: &Endpoint) -> io::Result<(Listener, Endpoint)> {
 }
 
 /// Starts to relay to `server`, and returns at once: the threads go on until the process ends.
-pub(crate) fn run(listener: Listener, server: Endpoint, telling: Telling) -> io::Result<()> {
+pub(crate) fn run(listener: Listener, server: Endpoint, telling: MessagePrinter) -> io::Result<()> {
     let (events, incoming) = sync_channel(BACKLOG);
     let there = server.to_string();
     std::thread::Builder::new()
@@ -245,7 +246,7 @@ struct Direction {
 }
 
 impl Screen {
-    fn new(telling: Telling, server: String) -> Self {
+    fn new(telling: MessagePrinter, server: String) -> Self {
         Self { narrator: Narrator::new(telling), server, connections: HashMap::new() }
     }
 
@@ -287,9 +288,9 @@ impl Screen {
         let arrow = if outward { "->" } else { "<-" };
         let wire = match (*wire, wire_of(&direction.held)) {
             (Some(wire), _) => wire,
-            (None, Known::Wire(found)) => *wire.insert(found),
-            (None, Known::NotYet) => return,
-            (None, Known::Nothing) => {
+            (None, StreamProtocol::Wire(found)) => *wire.insert(found),
+            (None, StreamProtocol::NotYet) => return,
+            (None, StreamProtocol::Nothing) => {
                 note(&format!("#{connection} {arrow} {} octets of no known wire", direction.held.len()));
                 return direction.skip(direction.held.len());
             }
@@ -308,7 +309,7 @@ impl Screen {
             if end > whole {
                 break;
             }
-            self.narrator.tell(&Passed {
+            self.narrator.tell(&SeenMessage {
                 time,
                 connection,
                 outward,
@@ -352,7 +353,7 @@ impl Screen {
 }
 
 /// Whether a message is a call, by the parts that only calls have.
-fn is_call(explained: &Explained) -> bool {
+fn is_call(explained: &MessageListing) -> bool {
     explained
         .parts
         .iter()
@@ -360,7 +361,7 @@ fn is_call(explained: &Explained) -> bool {
 }
 
 /// Whether a message has words that later ones name by number.
-fn teaches(explained: &Explained) -> bool {
+fn teaches(explained: &MessageListing) -> bool {
     explained.parts.iter().any(|part| part.name == "session word")
 }
 
@@ -376,16 +377,16 @@ impl Direction {
 mod tests {
     use super::*;
     use crate::output::Style;
-    use crate::trace::{select::Selection, show::Detail, values::Knowledge};
+    use crate::trace::{select::Selection, show::Detail, values::KnownTypes};
     use everywire::Node;
     use everywire::model::Contract;
 
     /// The octets that a direction waits for when so many have come, and when the rest has.
     fn wanted(message: &[u8], first: usize) -> (usize, usize) {
-        let telling = Telling {
+        let telling = MessagePrinter {
             detail: Detail { level: 0, json: false, style: Style::default() },
             selection: Selection::default(),
-            knowledge: Knowledge::of(Contract::default(), Node::new()),
+            knowledge: KnownTypes::of(Contract::default(), Node::new()),
             writer: None,
         };
         let mut screen = Screen::new(telling, "there".to_owned());

@@ -1,7 +1,7 @@
 //! Which messages are told: all, unless somebody asks for some.
 
-use super::show::Passed;
-use super::spoken::Spoken;
+use super::message_summary::MessageSummary;
+use super::seen_message::SeenMessage;
 use clap::Args;
 
 /// What is asked for. Names are whole, or have `*` for any letters.
@@ -27,8 +27,13 @@ pub(crate) struct Selection {
 impl Selection {
     /// Whether a message is to be told; `asked` is what the call said that it answers, whose object and
     /// operation are those of the answer, too. Every option that is given has to fit.
-    pub(super) fn takes(&self, passed: &Passed<'_>, spoken: &Spoken, asked: Option<&Spoken>) -> bool {
-        let of = |field: fn(&Spoken) -> &Option<String>| {
+    pub(super) fn takes(
+        &self,
+        passed: &SeenMessage<'_>,
+        spoken: &MessageSummary,
+        asked: Option<&MessageSummary>,
+    ) -> bool {
+        let of = |field: fn(&MessageSummary) -> &Option<String>| {
             field(spoken).clone().or_else(|| asked.and_then(|asked| field(asked).clone()))
         };
         let named = |wanted: &Option<String>, name: Option<String>, alike: fn(&str) -> Vec<&str>| match wanted

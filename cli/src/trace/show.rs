@@ -5,7 +5,7 @@
 //! asks for, so that the answer's values have types. What is not chosen is not told, and is remembered
 //! all the same: its answer may be chosen.
 //!
-//! Order for each message: what it says (`Spoken`), the question that it answers, the member of the
+//! Order for each message: what it says (`MessageSummary`), the question that it answers, the member of the
 //! contract, what it says of OPC items, whether it is chosen, its values, and only then what is printed
 //! and written.
 //!
@@ -14,13 +14,14 @@
 //! capture that cannot be written is given up, and the trace goes on.
 
 use super::clock::{time_of_day, timestamp};
+use super::message_summary::{MessageSummary, ONLY};
+use super::seen_message::SeenMessage;
 use super::select::Selection;
-use super::spoken::{ONLY, Spoken};
-use super::values::{Knowledge, Member, Shown};
+use super::values::{KnownTypes, Member, RenderedValues};
 use crate::output::{self, Style, line, note, shown, tinted, visible};
-use everywire::model::{Explained, Part};
-use everywire_opc::overheard::{Overheard, Said};
-use everywire_trace::{Writer, Written};
+use everywire::model::{MessageListing, Part};
+use everywire_opc::handle_tracker::{HandleTracker, OrpcMessage};
+use everywire_trace::{CapturedMessage, Writer};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fs::File;
@@ -46,42 +47,20 @@ pub(crate) struct Detail {
     pub(crate) style: Style,
 }
 
-/// A message that passed, however it was seen.
-pub(super) struct Passed<'m> {
-    /// When its last octet did, counted from 1970.
-    pub(super) time: Duration,
-    /// Number of its connection, from 1.
-    pub(super) connection: usize,
-    /// Whether it went from the connecting to the accepting side.
-    pub(super) outward: bool,
-    /// Who sent it.
-    pub(super) from: &'m str,
-    /// To whom.
-    pub(super) to: &'m str,
-    /// The wire's name.
-    pub(super) wire: &'static str,
-    /// Octets of its direction that passed before it: where it begins in the stream.
-    pub(super) offset: u64,
-    /// What it says.
-    pub(super) explained: &'m Explained,
-    /// Its octets, as far as they are there.
-    pub(super) bytes: &'m [u8],
-}
-
 /// What an answer answers.
-struct Question {
+struct OpenRequest {
     /// What the call said.
-    spoken: Spoken,
+    spoken: MessageSummary,
     /// Which operation of the contract it is.
     member: Option<Member>,
     /// When it was asked, counted from 1970.
     asked: Duration,
 }
 
-impl Question {
+impl OpenRequest {
     /// Stands where several calls wait under one name, so that no answer is put to the wrong one.
     fn nobody(asked: Duration) -> Self {
-        Self { spoken: Spoken::default(), member: None, asked }
+        Self { spoken: MessageSummary::default(), member: None, asked }
     }
 
     fn is_nobody(&self) -> bool {
@@ -94,12 +73,12 @@ impl Question {
 }
 
 /// What is told of messages, and who gets them.
-pub(crate) struct Telling {
+pub(crate) struct MessagePrinter {
     pub(crate) detail: Detail,
     /// Which.
     pub(crate) selection: Selection,
     /// What is known of their values.
-    pub(crate) knowledge: Knowledge,
+    pub(crate) knowledge: KnownTypes,
     /// A capture that they are written to.
     pub(crate) writer: Option<Writer<File>>,
 }
@@ -107,21 +86,21 @@ pub(crate) struct Telling {
 /// Prints messages, and says of answers what they answer, where the parts of messages tell. One for a
 /// whole trace.
 pub(super) struct Narrator {
-    telling: Telling,
+    telling: MessagePrinter,
     /// By what answers name them.
-    questions: HashMap<String, Rc<Question>>,
+    questions: HashMap<String, Rc<OpenRequest>>,
     /// What handles of items mean.
-    items: Overheard,
+    items: HandleTracker,
 }
 
 impl Narrator {
-    pub(super) fn new(telling: Telling) -> Self {
-        Self { telling, questions: HashMap::new(), items: Overheard::new() }
+    pub(super) fn new(telling: MessagePrinter) -> Self {
+        Self { telling, questions: HashMap::new(), items: HandleTracker::new() }
     }
 
     /// Tells a message: prints it, if it is chosen, and remembers it if it is a call.
-    pub(super) fn tell(&mut self, passed: &Passed<'_>) {
-        let mut spoken = Spoken::of(passed);
+    pub(super) fn tell(&mut self, passed: &SeenMessage<'_>) {
+        let mut spoken = MessageSummary::of(passed);
         let question = self.question(&spoken);
         let knowledge = &self.telling.knowledge;
         let member = match &question {
@@ -149,10 +128,10 @@ impl Narrator {
     /// Prints a message as a line, with its parts or octets below, or as one JSON object.
     fn print(
         &self,
-        passed: &Passed<'_>,
-        question: Option<&Question>,
+        passed: &SeenMessage<'_>,
+        question: Option<&OpenRequest>,
         items: Option<String>,
-        values: Option<Shown>,
+        values: Option<RenderedValues>,
     ) {
         let detail = self.telling.detail;
         if detail.json {
@@ -191,10 +170,10 @@ impl Narrator {
     }
 
     /// Writes a message into the capture, if one is written.
-    fn write(&mut self, passed: &Passed<'_>) {
+    fn write(&mut self, passed: &SeenMessage<'_>) {
         let Some(writer) = &mut self.telling.writer else { return };
         let Some(wire) = everywire::wires::named(passed.wire) else { return };
-        let written = Written {
+        let written = CapturedMessage {
             time: passed.time,
             connection: passed.connection,
             outward: passed.outward,
@@ -209,7 +188,7 @@ impl Narrator {
     }
 
     /// The question of an answer, which is taken out under all of its names.
-    fn question(&mut self, spoken: &Spoken) -> Option<Rc<Question>> {
+    fn question(&mut self, spoken: &MessageSummary) -> Option<Rc<OpenRequest>> {
         let asked = |key: &&String| self.questions.get(*key).is_some_and(|held| !held.is_nobody());
         let key = spoken.answers.iter().find(asked)?;
         let question = self.questions.get(key).cloned()?;
@@ -223,7 +202,7 @@ impl Narrator {
     }
 
     /// Keeps a question until its answer comes.
-    fn remember(&mut self, spoken: Spoken, member: Option<Member>, asked: Duration) {
+    fn remember(&mut self, spoken: MessageSummary, member: Option<Member>, asked: Duration) {
         if spoken.asks.is_empty() || spoken.operation.is_none() {
             return;
         }
@@ -232,11 +211,11 @@ impl Narrator {
             self.questions.clear();
         }
         let keys = spoken.asks.clone();
-        let question = Rc::new(Question { spoken, member, asked });
+        let question = Rc::new(OpenRequest { spoken, member, asked });
         keys.into_iter().for_each(|key| {
             // Where several calls wait, an answer that names none stays without.
             let several = key.ends_with(ONLY) && self.questions.contains_key(&key);
-            let held = if several { Rc::new(Question::nobody(asked)) } else { Rc::clone(&question) };
+            let held = if several { Rc::new(OpenRequest::nobody(asked)) } else { Rc::clone(&question) };
             self.questions.insert(key, held);
         });
     }
@@ -244,7 +223,7 @@ impl Narrator {
 
 /// What a message says of OPC items by handles that earlier ones gave them; `None` if it is no call or
 /// answer of DCE/RPC, or says nothing of items.
-fn said_of_items(items: &mut Overheard, passed: &Passed<'_>) -> Option<String> {
+fn said_of_items(items: &mut HandleTracker, passed: &SeenMessage<'_>) -> Option<String> {
     let parts = &passed.explained.parts;
     let part = |name| parts.iter().find(|part| part.name == name).map(|part| part.value.as_str());
     let call = part("call id")?;
@@ -256,7 +235,7 @@ fn said_of_items(items: &mut Overheard, passed: &Passed<'_>) -> Option<String> {
     let references: Vec<(&str, &str)> =
         parts.iter().filter(|part| part.name == "OBJREF").filter_map(|part| identity(&part.value)).collect();
     let (at, len) = passed.explained.body?;
-    items.hear(&Said {
+    items.hear(&OrpcMessage {
         connection: passed.connection,
         outward: passed.outward,
         call,
@@ -279,9 +258,9 @@ fn identity(text: &str) -> Option<(&str, &str)> {
     Some((word(" OID ")?, word(" IPID ")?))
 }
 
-impl Passed<'_> {
+impl SeenMessage<'_> {
     /// The message as JSON; the level decides on parts and octets as for people.
-    fn json(&self, level: u8, question: Option<&Question>) -> Json {
+    fn json(&self, level: u8, question: Option<&OpenRequest>) -> Json {
         let mut out = json!({
             "time": timestamp(self.time),
             "connection": self.connection,
@@ -291,7 +270,7 @@ impl Passed<'_> {
             "wire": self.wire,
             "kind": self.explained.kind,
             "summary": self.explained.summary,
-            "answers": question.map(Question::operation),
+            "answers": question.map(OpenRequest::operation),
             "after_ns": question.map(|question| {
                 u64::try_from(self.time.saturating_sub(question.asked).as_nanos()).unwrap_or(u64::MAX)
             }),
@@ -314,7 +293,7 @@ impl Passed<'_> {
 
 /// All octets of a message in order, each run with what it means. Parts may lie within others: their
 /// octets are shown once, with the outer part.
-fn annotated(bytes: &[u8], explained: &Explained) -> Vec<String> {
+fn annotated(bytes: &[u8], explained: &MessageListing) -> Vec<String> {
     // Octets of values speak for themselves; what stands beside them is their text.
     let value = |part: &Part| match explained.body {
         Some(body) if body == (part.offset, part.len) => part.name.to_owned(),
@@ -378,7 +357,7 @@ mod tests {
     #[test]
     fn no_octet_is_left_out() {
         let part = |offset, len, name| Part { offset, len, name, value: "v".into() };
-        let explained = Explained {
+        let explained = MessageListing {
             parts: vec![
                 part(2, 2, "second"),
                 part(0, 1, "first"),
@@ -386,7 +365,7 @@ mod tests {
                 part(90, 9, "beyond"),
             ],
             body: Some((5, 20)),
-            ..Explained::default()
+            ..MessageListing::default()
         };
         let bytes: Vec<u8> = (0..30).collect();
         let rows = annotated(&bytes, &explained);

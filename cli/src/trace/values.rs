@@ -5,10 +5,10 @@
 //! contract may be of something else than what passes: a value that cannot be read by it is read by
 //! what the message says itself, or not shown.
 
-use super::show::Passed;
+use super::seen_message::SeenMessage;
 use crate::people;
 use everywire::Value;
-use everywire::model::wire::{Called, Wire};
+use everywire::model::wire::{MemberIndex, Wire};
 use everywire::model::{Body, Contract, Shape};
 use everywire::{Interface, Node};
 use everywire_dynamic::json::{self, NodeNotation, Types};
@@ -18,21 +18,21 @@ use serde_json::Value as Json;
 const MOST: usize = 200;
 
 /// An operation or a signal of the contract: the place of its interface, and what is called.
-pub(super) type Member = (usize, Called);
+pub(super) type Member = (usize, MemberIndex);
 
 /// What is known of the types.
-pub(crate) struct Knowledge {
+pub(crate) struct KnownTypes {
     contract: Contract,
     words: NodeNotation,
 }
 
 /// Values, for people and for programs.
-pub(super) struct Shown {
+pub(super) struct RenderedValues {
     pub(super) text: String,
     pub(super) json: Json,
 }
 
-impl Knowledge {
+impl KnownTypes {
     /// What a contract says; an empty one leaves only what messages say themselves.
     pub(crate) fn of(contract: Contract, node: Node) -> Self {
         let types = Types::of(&contract);
@@ -41,7 +41,7 @@ impl Knowledge {
 
     /// What a call or a signal is of, by the wire's own way to name operations. If several interfaces
     /// have one of that name, the interface that the message names decides; else the first.
-    pub(super) fn member(&self, passed: &Passed<'_>, interface: Option<&str>) -> Option<Member> {
+    pub(super) fn member(&self, passed: &SeenMessage<'_>, interface: Option<&str>) -> Option<Member> {
         let wire = everywire::wires::named(passed.wire)?;
         let all = self.contract.interfaces().enumerate();
         let mut found = all.filter_map(|(index, held)| {
@@ -66,18 +66,20 @@ impl Knowledge {
     pub(super) fn name_of(&self, (interface, called): Member) -> Option<String> {
         let interface = self.contract.interfaces().nth(interface)?;
         match called {
-            Called::Operation(index) => interface.operations.get(index).map(|held| held.label.to_string()),
-            Called::Signal(index) => interface.signals.get(index).map(|held| held.label.to_string()),
+            MemberIndex::Operation(index) => {
+                interface.operations.get(index).map(|held| held.label.to_string())
+            }
+            MemberIndex::Signal(index) => interface.signals.get(index).map(|held| held.label.to_string()),
         }
     }
 
     /// The values of a message: `asks` of a call or a signal, `answers` of the answer to one.
     pub(super) fn values(
         &self,
-        passed: &Passed<'_>,
+        passed: &SeenMessage<'_>,
         asks: Option<Member>,
         answers: Option<Member>,
-    ) -> Option<Shown> {
+    ) -> Option<RenderedValues> {
         let wire: &dyn Wire = everywire::wires::named(passed.wire)?;
         self.decoded(wire, passed, asks, answers).or_else(|| as_xml(passed))
     }
@@ -86,14 +88,14 @@ impl Knowledge {
     fn decoded(
         &self,
         wire: &dyn Wire,
-        passed: &Passed<'_>,
+        passed: &SeenMessage<'_>,
         asks: Option<Member>,
         answers: Option<Member>,
-    ) -> Option<Shown> {
+    ) -> Option<RenderedValues> {
         let body = wire.body_of(passed.bytes, passed.explained)?;
         let known = match (asks, answers) {
             (Some((interface, called)), _) => self.asked(interface, called),
-            (None, Some((interface, Called::Operation(index)))) => {
+            (None, Some((interface, MemberIndex::Operation(index)))) => {
                 self.answered(wire, interface, index, passed)
             }
             (None, _) => None,
@@ -103,15 +105,17 @@ impl Knowledge {
         let (value, shape) = known.and_then(read).or_else(|| read(body.codec.shape(&body)?))?;
         let text = people::shown(&shape, &value, &self.words);
         let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        Some(Shown { text, json: json::write(&shape, &value, &self.words) })
+        Some(RenderedValues { text, json: json::write(&shape, &value, &self.words) })
     }
 
     /// The shape of a call's arguments, or of a signal's fields.
-    fn asked(&self, interface: usize, called: Called) -> Option<Shape> {
+    fn asked(&self, interface: usize, called: MemberIndex) -> Option<Shape> {
         let interface = self.contract.interfaces().nth(interface)?;
         match called {
-            Called::Operation(index) => interface.operations.get(index).map(|held| held.arguments.clone()),
-            Called::Signal(index) => interface.signals.get(index).map(|held| held.fields.clone()),
+            MemberIndex::Operation(index) => {
+                interface.operations.get(index).map(|held| held.arguments.clone())
+            }
+            MemberIndex::Signal(index) => interface.signals.get(index).map(|held| held.fields.clone()),
         }
     }
 
@@ -121,7 +125,7 @@ impl Knowledge {
         wire: &dyn Wire,
         interface: usize,
         index: usize,
-        passed: &Passed<'_>,
+        passed: &SeenMessage<'_>,
     ) -> Option<Shape> {
         let operation = self.contract.interfaces().nth(interface)?.operations.get(index)?;
         if ["exception", "ERROR_NAME"].iter().all(|name| passed.explained.part(name).is_none()) {
@@ -133,11 +137,11 @@ impl Knowledge {
 }
 
 /// Values that are XML, as they are.
-fn as_xml(passed: &Passed<'_>) -> Option<Shown> {
+fn as_xml(passed: &SeenMessage<'_>) -> Option<RenderedValues> {
     let xml = passed.explained.part("body").filter(|text| text.starts_with('<'))?;
     let short: String = xml.chars().take(MOST).collect();
     let more = if short.len() < xml.len() { "..." } else { "" };
-    Some(Shown { text: format!("{short}{more}"), json: xml.into() })
+    Some(RenderedValues { text: format!("{short}{more}"), json: xml.into() })
 }
 
 /// The value, if the body has that shape.

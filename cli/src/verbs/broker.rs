@@ -8,11 +8,11 @@
 //! Invariant: nothing is printed on standard output before every listener listens, so a script that
 //! waits for the first line may call.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::line;
-use crate::trouble::{Done, Trouble};
 use clap::Args;
 use everywire::model::units;
-use everywire_broker::{Broker, Config, Crossing, Given, Mistakes, Report, check};
+use everywire_broker::{Broker, Config, Fidelity, Mistakes, Report, RouteOptions, check};
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     // From here on these signals are words to the broker.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let log = Arc::new(|text: &str| {
         // Whoever closed standard error wants no log.
         let _ = writeln!(std::io::stderr(), "{text}");
@@ -116,7 +116,7 @@ fn config(arguments: &Arguments) -> Result<Config, Mistakes> {
         None => Config::of_addresses(
             &arguments.from,
             &arguments.to,
-            Given {
+            RouteOptions {
                 contract: arguments.contract.clone(),
                 include: arguments.include.clone(),
                 define: arguments.define.clone(),
@@ -137,7 +137,7 @@ fn announce(arguments: &Arguments, broker: &Broker) -> Done {
         let lines: String =
             references.iter().map(|(name, _, foreign)| format!("{name}\t{foreign}\n")).collect();
         super::serve::put(file, &lines)
-            .map_err(|error| Trouble::local(format!("cannot write `{}`", file.display()), &error))?;
+            .map_err(|error| CliError::local(format!("cannot write `{}`", file.display()), &error))?;
     }
     if arguments.json {
         let routes: Vec<Json> = references
@@ -167,17 +167,17 @@ fn announce(arguments: &Arguments, broker: &Broker) -> Done {
 }
 
 /// All mistakes at once, as those of a contract.
-fn wrong(mistakes: &Mistakes) -> Box<Trouble> {
-    Trouble::configuration(mistakes.to_string())
+fn wrong(mistakes: &Mistakes) -> Box<CliError> {
+    CliError::configuration(mistakes.to_string())
 }
 
 /// What one route loses on its way, as JSON.
 fn told(report: &Report) -> Json {
-    let each = |all: &[(String, Crossing)]| -> Vec<Json> {
-        let one = |(name, crossing): &(String, Crossing)| match crossing {
-            Crossing::Whole => json!({"name": name, "crosses": true, "loses": []}),
-            Crossing::Loses(lost) => json!({"name": name, "crosses": true, "loses": lost}),
-            Crossing::Never(why) => json!({"name": name, "crosses": false, "why": why}),
+    let each = |all: &[(String, Fidelity)]| -> Vec<Json> {
+        let one = |(name, crossing): &(String, Fidelity)| match crossing {
+            Fidelity::Whole => json!({"name": name, "crosses": true, "loses": []}),
+            Fidelity::Loses(lost) => json!({"name": name, "crosses": true, "loses": lost}),
+            Fidelity::Never(why) => json!({"name": name, "crosses": false, "why": why}),
         };
         all.iter().map(one).collect()
     };

@@ -11,9 +11,9 @@
 //! reference is not given back to its server when the program ends, so that the printed reference can
 //! be used.
 
+use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, Style, line, tinted, visible};
-use crate::trouble::{Done, Trouble};
 use crate::{complete, opcda, people, stranger, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -21,7 +21,7 @@ use everywire::model::units::{self, Deadline};
 use everywire::model::{Header, Headers, Operation};
 use everywire::{Node, Object, Reference, Value};
 use everywire_dynamic::call::{CallError, Options, RaisedException, Results, invoke};
-use everywire_dynamic::explicit::{self, Wanted};
+use everywire_dynamic::explicit::{self, MemberKind};
 use everywire_dynamic::json::{self, NodeNotation, Notation, Types};
 use everywire_dynamic::{ObjectContract, check_object, headers, operation, wire_of};
 use serde_json::Value as Json;
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             || arguments.data.is_some()
             || arguments.template
         {
-            return Err(Trouble::usage(
+            return Err(CliError::usage(
                 "an item of an OPC server is called without a contract",
                 "its server tells its type",
             )
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .object(&text)
         .map_err(|f| target::unfit(format!("`{}` is no reference", short(&text)), &short(&text), &f))?;
     check_object(object.reference())
-        .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
+        .map_err(|failure| CliError::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let (known, asked) = match &arguments.signature {
         // It says itself which interface is meant.
         Some(signature) => (signed(&object, arguments, signature)?, None),
@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         CallError::Mistake(mistake) => mistake.into(),
         CallError::Raised(exception) => raised(&exception, &notation, &what),
         CallError::Failed(failure) => {
-            stranger::named(Trouble::of_call(what.as_str(), &failure), object.reference())
+            stranger::named(CliError::of_call(what.as_str(), &failure), object.reference())
         }
     })?;
     let answer = Answer { results, sent, elapsed };
@@ -170,9 +170,9 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 /// The contract that a signature stands for: one interface with one operation.
 fn signed(object: &Object, arguments: &Arguments, signature: &str) -> Done<ObjectContract> {
     let wire = wire_of(object.reference())
-        .map_err(|failure| Trouble::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
+        .map_err(|failure| CliError::failure(format!("cannot call `{}`", arguments.operation), &failure))?;
     let interface = arguments.interface.as_deref();
-    Ok(explicit::contract(wire, &arguments.operation, interface, signature, Wanted::Operation)?)
+    Ok(explicit::contract(wire, &arguments.operation, interface, signature, MemberKind::Operation)?)
 }
 
 /// Whether a value has a reference anywhere in it.
@@ -190,13 +190,13 @@ fn has_reference(value: &Value) -> bool {
 
 /// Says that the address names no object, where nothing fits because of that; else leaves the failure
 /// as it is.
-fn unnamed(trouble: Box<Trouble>, word: &str, object: &Object, node: &Node) -> Box<Trouble> {
+fn unnamed(trouble: Box<CliError>, word: &str, object: &Object, node: &Node) -> Box<CliError> {
     let reference = object.reference();
     if reference.profiles.first().is_none_or(|profile| !profile.key.is_empty()) {
         return trouble;
     }
     let address = place(node, reference);
-    Trouble::usage(format!("there is no operation `{word}`"), format!("`{address}` names no object"))
+    CliError::usage(format!("there is no operation `{word}`"), format!("`{address}` names no object"))
         .hint(format!("`everywire list {address}` tells which there are"))
 }
 
@@ -209,13 +209,13 @@ struct Answer {
 }
 
 /// An exception of the contract as a failure, with its fields for people and for programs.
-fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> Box<Trouble> {
+fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> Box<CliError> {
     let RaisedException { name, id, shape, value } = exception;
     let shown = match value {
         Value::Struct(fields) if fields.is_empty() => String::new(),
         value => people::shown(shape, value, notation),
     };
-    Trouble::raised(what, name, id, exception.json(notation), &shown)
+    CliError::raised(what, name, id, exception.json(notation), &shown)
 }
 
 /// Prints results, and on a terminal that there were none. Headers and a status other than plain
@@ -292,9 +292,9 @@ pub(super) fn document(given: &str) -> Done<Json> {
         None => (Ok(given.to_owned()), "--data"),
     };
     let text =
-        text.map_err(|error| Trouble::local(format!("the arguments in {place} cannot be read"), &error))?;
+        text.map_err(|error| CliError::local(format!("the arguments in {place} cannot be read"), &error))?;
     serde_json::from_str(&text).map_err(|error| {
-        Trouble::usage(format!("the arguments in {place} are not JSON"), error.to_string())
+        CliError::usage(format!("the arguments in {place} are not JSON"), error.to_string())
             .hint("--template prints a request to fill in")
     })
 }

@@ -1,8 +1,8 @@
 //! `everywire completion`: what a shell runs to complete commands, options, addresses and operations.
 
+use crate::cli_error::{CliError, Done};
 use crate::complete::VARIABLE;
 use crate::output::{self, Envelope};
-use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::Shell;
 use clap_complete::env::Shells;
@@ -40,11 +40,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 fn script(shell: &str) -> Done<String> {
     let shells = Shells::builtins();
     let Some(completer) = shells.completer(shell) else {
-        return Err(Trouble::usage(format!("cannot complete in {shell}"), "it is no shell that is known"));
+        return Err(CliError::usage(format!("cannot complete in {shell}"), "it is no shell that is known"));
     };
     let mut script = Vec::new();
     completer
         .write_registration(VARIABLE, "everywire", "everywire", "everywire", &mut script)
-        .map_err(|error| Trouble::local("cannot write the script", &error))?;
+        .map_err(|error| CliError::local("cannot write the script", &error))?;
     Ok(String::from_utf8_lossy(&script).into_owned())
 }

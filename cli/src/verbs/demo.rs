@@ -11,22 +11,22 @@ mod commands;
 mod place;
 mod vessel;
 
+use crate::cli_error::{CliError, Done};
 use crate::output::{Envelope, line, note};
-use crate::trouble::{Done, Trouble};
 use clap::Args;
 use commands::{Addresses, Group};
 use everywire::Node;
 use everywire::model::units::{self, Deadline};
 use everywire_opc::server::{OpcEnum, Server, ServerInfo};
 use everywire_opc::{Settings, Simulation, Source};
-use place::Place;
+use place::DemoDirectory;
 use serde_json::{Value as Json, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use vessel::Vessel;
+use vessel::MemoryTank;
 
 const EXAMPLES: &str = include_str!("../../help/demo.txt");
 
@@ -54,15 +54,16 @@ pub(crate) struct Arguments {
 /// Serves until it is told to end, or the time is over.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
-    let mut place = Place::new().map_err(|error| Trouble::local("cannot make a directory", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
+    let mut place =
+        DemoDirectory::new().map_err(|error| CliError::local("cannot make a directory", &error))?;
     let node = Node::new();
-    let vessel = Vessel::export(&node, KEY);
+    let vessel = MemoryTank::export(&node, KEY);
     let info = ServerInfo::named(OPC);
     let items: Arc<Simulation> = Arc::default();
     OpcEnum::serve(&node).add(&info);
     let opc = Server::serve(&node, info.clone(), items as Arc<dyn Source>, Settings::default())
-        .map_err(|failure| Trouble::failure(format!("cannot serve `{OPC}`"), &failure))?;
+        .map_err(|failure| CliError::failure(format!("cannot serve `{OPC}`"), &failure))?;
     let dcop = place.dcop();
     let listeners = [
         "iiop://127.0.0.1:0".to_owned(),
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     ];
     for address in listeners.iter().chain(&dcop) {
         node.listen(address)
-            .map_err(|failure| Trouble::failure(format!("cannot listen on `{address}`"), &failure))?;
+            .map_err(|failure| CliError::failure(format!("cannot listen on `{address}`"), &failure))?;
     }
     let addresses = Addresses {
         // Now that it is known where it is.
@@ -109,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// Lets the object tick, each second, until it is over.
-fn tick(vessel: &Vessel, over: &AtomicBool) {
+fn tick(vessel: &MemoryTank, over: &AtomicBool) {
     let mut next = Instant::now() + SECOND;
     loop {
         let now = Instant::now();

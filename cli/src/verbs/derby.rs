@@ -5,8 +5,8 @@
 //! once. The exit code is then that of a program that a signal ended.
 
 use super::exit_of;
-use super::serve::Eagerness;
-use crate::trouble::{Done, Trouble};
+use super::serve::LatencyOption;
+use crate::cli_error::{CliError, Done};
 use clap::{Args, Subcommand};
 use everywire::model::units;
 use everywire_derby::link::Shape;
@@ -26,36 +26,36 @@ const LARGEST_MESSAGE: u64 = 128 << 20;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: DerbyCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum DerbyCommand {
     /// Callbacks against connection points: create, advise, unadvise, release (the first published race).
     #[command(after_help = EXAMPLES)]
-    Callbacks(Course),
+    Callbacks(CourseOptions),
     /// Seven functions, many small calls (the second published race).
     #[command(after_help = EXAMPLES)]
-    Calls(Course),
+    Calls(CourseOptions),
     /// Reads of process data, by OPC Data Access and by OPC UA (the third published race).
     #[command(after_help = EXAMPLES)]
-    Opc(Course),
+    Opc(CourseOptions),
     /// Large replies, on one machine and between two (the fourth published race).
     #[command(after_help = EXAMPLES)]
-    Bytes(Course),
+    Bytes(CourseOptions),
     /// What stands between client and backend: a message passed, copied, changed (the fifth published race).
     #[command(after_help = EXAMPLES)]
-    Broker(Course),
+    Broker(CourseOptions),
     /// Every race.
     #[command(after_help = EXAMPLES)]
-    All(Course),
+    All(CourseOptions),
     /// Serve the interfaces of the races, so that any client can race this server.
     #[command(after_help = EXAMPLES)]
-    Serve(Served),
+    Serve(ServeOptions),
 }
 
 #[derive(Args)]
-struct Course {
+struct CourseOptions {
     /// One minute, for a race or for all of them, and three rounds.
     #[arg(long, conflicts_with_all = ["thorough", "time"])]
     quick: bool,
@@ -99,7 +99,7 @@ struct Course {
 }
 
 #[derive(Args)]
-struct Served {
+struct ServeOptions {
     /// Where to listen; may be given several times. Port 0 takes a free one.
     #[arg(long, value_name = "URL", required = true)]
     on: Vec<String>,
@@ -108,7 +108,7 @@ struct Served {
     ref_file: Option<PathBuf>,
     /// How eagerly to wait for calls.
     #[arg(long, value_enum, default_value = "default")]
-    latency: Eagerness,
+    latency: LatencyOption,
     /// Largest message to accept or to send (128 MiB unless given: the races transfer 64 MB).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
@@ -120,20 +120,20 @@ struct Served {
 impl Arguments {
     /// Races write their JSON to a file.
     pub(crate) fn json(&self) -> bool {
-        matches!(&self.what, What::Serve(served) if served.json)
+        matches!(&self.what, DerbyCommand::Serve(served) if served.json)
     }
 }
 
 /// Races, or serves.
 pub(crate) fn run(arguments: &Arguments) -> Done {
     match &arguments.what {
-        What::Callbacks(course) => race(vec!["callbacks".into()], course),
-        What::Calls(course) => race(vec!["calls".into()], course),
-        What::Opc(course) => race(vec!["opc".into()], course),
-        What::Bytes(course) => race(vec!["bytes".into()], course),
-        What::Broker(course) => race(vec!["broker".into()], course),
-        What::All(course) => race(Vec::new(), course),
-        What::Serve(served) => serve(served),
+        DerbyCommand::Callbacks(course) => race(vec!["callbacks".into()], course),
+        DerbyCommand::Calls(course) => race(vec!["calls".into()], course),
+        DerbyCommand::Opc(course) => race(vec!["opc".into()], course),
+        DerbyCommand::Bytes(course) => race(vec!["bytes".into()], course),
+        DerbyCommand::Broker(course) => race(vec!["broker".into()], course),
+        DerbyCommand::All(course) => race(Vec::new(), course),
+        DerbyCommand::Serve(served) => serve(served),
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn child(rest: &[String]) -> ExitCode {
 }
 
 /// Runs these races, all if there is none.
-fn race(races: Vec<String>, course: &Course) -> Done {
+fn race(races: Vec<String>, course: &CourseOptions) -> Done {
     let to_stdout = course.json.as_ref().is_some_and(|file| file.as_os_str() == "-");
     let options = Options {
         races,
@@ -169,7 +169,7 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         command: String::new(),
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     // The first signal ends the derby with what it has; whoever does not want to wait for that sends another.
     let watch = move || {
         for (at, signal) in signals.forever().enumerate() {
@@ -180,30 +180,30 @@ fn race(races: Vec<String>, course: &Course) -> Done {
         }
     };
     let watching = std::thread::Builder::new().name("signals".into()).spawn(watch);
-    watching.map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    watching.map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let done = everywire_derby::run(&options);
     if let Some(signal) = everywire_derby::interrupted() {
-        return Err(Trouble::usage("the derby was interrupted", format!("signal {signal} came"))
+        return Err(CliError::usage("the derby was interrupted", format!("signal {signal} came"))
             .hint("the results so far have been printed and written")
             .as_kind(exit_of(signal), "interrupted"));
     }
-    done.map_err(|failure| Trouble::failure("the derby did not end as it should", &failure))?;
+    done.map_err(|failure| CliError::failure("the derby did not end as it should", &failure))?;
     Ok(())
 }
 
 /// Serves the interfaces of the races until a signal; that is no failure.
-fn serve(served: &Served) -> Done {
+fn serve(served: &ServeOptions) -> Done {
     let serve = Serve { on: served.on.clone(), ref_file: served.ref_file.clone() };
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     // Serving goes on until the process ends, and being asked to end is no failure.
     let watch = move || {
         signals.forever().next();
         std::process::exit(0);
     };
     let watching = std::thread::Builder::new().name("signals".into()).spawn(watch);
-    watching.map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+    watching.map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let largest = served.max_message.unwrap_or(LARGEST_MESSAGE);
     everywire_derby::serve_with(&serve, served.latency.into(), largest)
-        .map_err(|failure| Trouble::failure("cannot serve the interfaces of the races", &failure))
+        .map_err(|failure| CliError::failure("cannot serve the interfaces of the races", &failure))
 }

@@ -8,9 +8,9 @@ mod document;
 mod reference;
 mod values;
 
+use crate::cli_error::{CliError, Done};
 use crate::contract::Preprocess;
 use crate::output::{self, Envelope, line};
-use crate::trouble::{Done, Trouble};
 use crate::{complete, contract, opcda, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     if arguments.name.is_some() {
         let why = format!("`{}` is no contract file", arguments.target);
-        return Err(Trouble::usage("only a contract has named definitions", why)
+        return Err(CliError::usage("only a contract has named definitions", why)
             .hint("for a reference, name the contract with --contract"));
     }
     let text = target::text(&arguments.target)?;
@@ -89,11 +89,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let node = everywire::Node::from(
             everywire::Node::builder().deadline(arguments.deadline.0).shards(1).build(),
         );
-        return opcda::describe(&node, &text, &opcda::Asked { depth: arguments.depth, json: arguments.json });
+        return opcda::describe(
+            &node,
+            &text,
+            &opcda::OpcDescribeOptions { depth: arguments.depth, json: arguments.json },
+        );
     }
     reference::describe(
         &text,
-        &reference::Asked {
+        &reference::DescribeOptions {
             with: arguments.contract.as_deref(),
             preprocess: &arguments.preprocess,
             ask: !arguments.offline,
@@ -136,7 +140,7 @@ fn describe_contract(arguments: &Arguments, path: &Path) -> Done {
 /// It has something that the language cannot say.
 fn printed(contract: &Contract, language: &Language) -> Done<String> {
     (language.print)(contract).map_err(|unprintable| {
-        Trouble::usage(
+        CliError::usage(
             format!("the contract cannot be printed as {}", language.title),
             unprintable.to_string(),
         )
@@ -166,7 +170,7 @@ fn pick(contract: Contract, name: &str, path: &Path) -> Done<Contract> {
     if definitions.is_empty() {
         let why = format!("{} defines {}", path.display(), all.join(", "));
         return Err(
-            Trouble::usage(format!("there is no definition `{name}`"), why).hint("choose one of these")
+            CliError::usage(format!("there is no definition `{name}`"), why).hint("choose one of these")
         );
     }
     Ok(Contract { definitions })

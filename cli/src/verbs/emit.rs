@@ -4,17 +4,17 @@
 //! emits, and lets go of it. Peers that are connected directly hear only the object itself, so there is
 //! nobody to send to, and that is said.
 
+use crate::cli_error::{CliError, Done};
 use crate::complete;
 use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, Style, note, tinted};
 use crate::target;
-use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use everywire::model::units::{self, Deadline};
-use everywire::model::{Emission, Operation, Place, Profile, Sink, Wire};
+use everywire::model::{BindAddress, Emission, Operation, Profile, Sink, Wire};
 use everywire::{Bytes, Failure, Kind, Node, Reference};
-use everywire_dynamic::explicit::{self, Wanted};
+use everywire_dynamic::explicit::{self, MemberKind};
 use everywire_dynamic::json::{NodeNotation, Types};
 use everywire_dynamic::{operation, wire_of};
 use serde_json::Value as Json;
@@ -73,10 +73,10 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let what = || format!("cannot emit `{}`", arguments.signal);
     let reference = node
         .parse(&text)
-        .map_err(|failure| Trouble::failure(format!("`{text}` is no reference"), &failure))?;
-    let wire = wire_of(&reference).map_err(|failure| Trouble::failure(what(), &failure))?;
+        .map_err(|failure| CliError::failure(format!("`{text}` is no reference"), &failure))?;
+    let wire = wire_of(&reference).map_err(|failure| CliError::failure(what(), &failure))?;
     let (address, key) = place(&node, wire, &reference).map_err(|why| {
-        Trouble::usage(what(), why).hint("name an object behind a router, such as dbus:session/org.example.Bank/account or dcop:bank/account")
+        CliError::usage(what(), why).hint("name an object behind a router, such as dbus:session/org.example.Bank/account or dcop:bank/account")
     })?;
     let known = match (&arguments.signature, &arguments.contract) {
         (Some(signature), _) => explicit::contract(
@@ -84,11 +84,11 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             &arguments.signal,
             arguments.interface.as_deref(),
             signature,
-            Wanted::Signal,
+            MemberKind::Signal,
         )?,
         (None, Some(path)) => contract::of_file(path, &arguments.preprocess)?,
         (None, None) => {
-            return Err(Trouble::usage(what(), "nobody says what its fields are")
+            return Err(CliError::usage(what(), "nobody says what its fields are")
                 .hint("give --contract or --signature"));
         }
     };
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     like.arguments = signal.fields.clone();
     let values = operation::arguments(&like, &arguments.arguments, document, &words)?;
     node.listen(&address).map_err(|failure| {
-        let trouble = Trouble::failure(what(), &failure);
+        let trouble = CliError::failure(what(), &failure);
         match failure.kind() {
             Kind::Refused => {
                 trouble.hint("a signal counts from whoever has the name: whoever serves it there emits it")
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
             _ => trouble,
         }
     })?;
-    let failed = |failure: Failure| Trouble::failure(what(), &failure);
+    let failed = |failure: Failure| CliError::failure(what(), &failure);
     let encode = |sink: &mut dyn Sink| values.encode(&signal.fields, sink);
     node.emitter().emit(&Emission::typed(&key, interface, signal, &encode)).map_err(failed)?;
     node.stop_within(GRACE);
@@ -144,7 +144,7 @@ fn place(node: &Node, wire: &dyn Wire, reference: &Reference) -> Result<(String,
         Reference { profiles: vec![Profile { key: Bytes::new(), ..profile }], ..Reference::default() };
     let address = node.print_friendly(&above);
     match wire.listen(&address) {
-        Ok(Place::Join(_)) => Ok((address, key)),
+        Ok(BindAddress::Join(_)) => Ok((address, key)),
         _ => Err(format!(
             "on {} without a router between, signals go to those who are connected to the object: to nobody, as this one has just begun",
             wire.name()

@@ -1,9 +1,9 @@
 //! `everywire explain`: what an identifier of an error means, without asking anybody.
 
+use crate::cli_error::{CliError, Done};
 use crate::codes::{self, Row};
 use crate::complete;
 use crate::output::{Envelope, Style, line, tinted};
-use crate::trouble::{Done, Trouble};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Map, Value as Json, json};
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let digits = codes::digits(&asked);
     if found.is_empty() && digits.is_none() {
         let known: Vec<&str> = codes::rows().iter().map(Row::word).collect();
-        let trouble = Trouble::usage(format!("`{asked}` is not known"), "no table of the wires has it");
+        let trouble = CliError::usage(format!("`{asked}` is not known"), "no table of the wires has it");
         return Err(match everywire::model::words::nearest(&asked, known.iter().copied()) {
             Some(near) => trouble.hint(format!("did you mean `{near}`? `everywire explain` lists all")),
             None => trouble
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 
 /// The exit code of the program for a kind of failure that a peer answers with.
 fn exit(kind: &str) -> u8 {
-    crate::trouble::exit_of_kind(kind)
+    crate::cli_error::exit_of_kind(kind)
 }
 
 /// The codes of a wire for a kind of failure, as far as they fit on a line.

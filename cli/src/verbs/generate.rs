@@ -5,11 +5,11 @@
 //! as it should be is not written, so that builds do not run again. With `--check` nothing is written,
 //! and the exit code says whether anything would be.
 
+use crate::cli_error::{ANSWERED, CliError, Done};
 use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, note};
 use crate::secrets::hidden;
 use crate::target;
-use crate::trouble::{ANSWERED, Done, Trouble};
 use clap::{Args, Subcommand};
 use everywire::model::Contract;
 use everywire::{Interface, Node};
@@ -48,7 +48,7 @@ struct Files {
     success_codes: bool,
     /// Write one face of each interface instead of both, which halves what a build must compile.
     #[arg(long, value_name = "FACE")]
-    only: Option<OneFace>,
+    only: Option<SingleFace>,
     /// Write nothing; tell whether the generated files are up to date.
     #[arg(long, requires = "out")]
     check: bool,
@@ -59,7 +59,7 @@ struct Files {
 
 /// The only face of an interface that is wanted.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
-enum OneFace {
+enum SingleFace {
     /// Traits whose methods return when the answer is there.
     Blocking,
     /// Traits with `async fn`.
@@ -82,8 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let options = everywire_codegen::rust::Options {
             source,
             success_codes: files.success_codes,
-            blocking: files.only != Some(OneFace::Asynchronous),
-            asynchronous: files.only != Some(OneFace::Blocking),
+            blocking: files.only != Some(SingleFace::Asynchronous),
+            asynchronous: files.only != Some(SingleFace::Blocking),
             ..Default::default()
         };
         made.push((given.as_str(), stem, everywire_codegen::rust::generate(&contract, &options)));
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for (at, (given, stem, _)) in made.iter().enumerate() {
         if let Some((before, ..)) = made.iter().take(at).find(|(_, held, _)| held == stem) {
             let why = format!("`{}` and `{}` would both become {stem}.rs", hidden(before), hidden(given));
-            return Err(Trouble::usage("two contracts have the same name", why)
+            return Err(CliError::usage("two contracts have the same name", why)
                 .hint("generate them into directories of their own, or rename a file"));
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         }
     }
     if !stale.is_empty() {
-        return Err(Trouble::usage("generated files are out of date", stale.join(", "))
+        return Err(CliError::usage("generated files are out of date", stale.join(", "))
             .as_kind(ANSWERED, "out-of-date")
             .hint("run the same command without --check"));
     }
@@ -171,7 +171,7 @@ fn file_name(name: &str) -> String {
 fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
     let [(given, _, text)] = made else {
         let why = format!("{} contracts were given, and standard output takes one", made.len());
-        return Err(Trouble::usage("there is no place for the generated files", why)
+        return Err(CliError::usage("there is no place for the generated files", why)
             .hint("name a directory with --out"));
     };
     if json {
@@ -186,5 +186,5 @@ fn to_stdout(made: &[(&str, String, String)], json: bool) -> Done {
 fn write(directory: &Path, file: &Path, text: &str) -> Done {
     std::fs::create_dir_all(directory)
         .and_then(|()| std::fs::write(file, text))
-        .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))
+        .map_err(|error| CliError::local(format!("cannot write {}", file.display()), &error))
 }

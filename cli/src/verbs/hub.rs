@@ -4,8 +4,8 @@
 //! The verb is made of the program's own table of options, so nothing of a wire is named here. A server
 //! runs until it finishes by itself or a signal ends it; SIGHUP is ignored.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::note;
-use crate::trouble::{Done, Trouble};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use everywire::hub::{self, Cause, Settings, Stop};
 use everywire::model::{Program, units};
@@ -68,8 +68,8 @@ pub(crate) fn run(program: &Program, matches: &ArgMatches) -> Done {
     let what = || format!("cannot run `{}`", program.name);
     // A hang-up asks nothing of a server: others use it to see whether one lives.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
-    let failed = |failure: &everywire::Failure| Trouble::failure(what(), failure);
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
+    let failed = |failure: &everywire::Failure| CliError::failure(what(), failure);
     let mut server = (program.open)(&given).map_err(|failure| failed(&failure))?;
     let stop = Stop::new().map_err(|failure| failed(&failure))?;
     let bell = stop.clone();

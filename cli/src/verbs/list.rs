@@ -1,8 +1,8 @@
 //! `everywire list`: who is there to be called.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::{Envelope, Style, line, note, tinted, visible};
 use crate::stranger;
-use crate::trouble::{Done, Trouble};
 use crate::{complete, opcda, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         opcda::list(&node, &text)?
     } else {
         node.list(&text).map_err(|failure| {
-            let trouble = Trouble::failure(format!("cannot list `{}`", arguments.address), &failure);
+            let trouble = CliError::failure(format!("cannot list `{}`", arguments.address), &failure);
             match node.parse(&text) {
                 Ok(reference) => stranger::named(trouble, &reference),
                 Err(_) => trouble,

@@ -1,7 +1,7 @@
 //! `everywire man`: the manual pages, made of the same words as `--help`.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::{self, Envelope};
-use crate::trouble::{Done, Trouble};
 use clap::{Args, Command};
 use clap_mangen::Man;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Done {
             .as_ref()
             .map_or_else(|| "everywire".to_owned(), |verb| format!("everywire-{verb}"));
         let Some((_, page)) = pages.into_iter().find(|(name, _)| *name == wanted) else {
-            return Err(Trouble::usage(format!("there is no page `{wanted}`"), "it is no verb")
+            return Err(CliError::usage(format!("there is no page `{wanted}`"), "it is no verb")
                 .hint("`everywire --help` has the verbs"));
         };
         let text = written(page)?;
@@ -48,12 +48,12 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Done {
         return Ok(());
     };
     std::fs::create_dir_all(folder)
-        .map_err(|error| Trouble::local(format!("cannot make `{}`", folder.display()), &error))?;
+        .map_err(|error| CliError::local(format!("cannot make `{}`", folder.display()), &error))?;
     let mut files = Vec::new();
     for (name, page) in pages {
         let file = folder.join(format!("{name}.1"));
         std::fs::write(&file, written(page)?)
-            .map_err(|error| Trouble::local(format!("cannot write `{}`", file.display()), &error))?;
+            .map_err(|error| CliError::local(format!("cannot write `{}`", file.display()), &error))?;
         files.push(file.display().to_string());
     }
     if arguments.json {
@@ -65,6 +65,6 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Done {
 /// A manual page in the language of `man`.
 fn written(page: Command) -> Done<String> {
     let mut text = Vec::new();
-    Man::new(page).render(&mut text).map_err(|error| Trouble::local("cannot make the page", &error))?;
+    Man::new(page).render(&mut text).map_err(|error| CliError::local("cannot make the page", &error))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

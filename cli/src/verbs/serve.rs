@@ -7,7 +7,7 @@
 //! asked for.
 //!
 //! States: it runs until a signal, or until the program of a single object ends with a failure before
-//! it did anything (`Hopeless`). Then no new calls are taken, the program's input is closed, calls
+//! it did anything (`FailureHook`). Then no new calls are taken, the program's input is closed, calls
 //! under way have the grace time, and the program is killed if it does not end. A second signal ends it
 //! at once.
 //!
@@ -18,12 +18,12 @@ mod classes;
 mod opc;
 mod quotas;
 
+use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, line, note};
-use crate::program::{Hopeless, ProgramServant, Told};
+use crate::program::{ContractExtras, FailureHook, ProgramServant};
 use crate::secrets::hidden;
 use crate::stranger;
-use crate::trouble::{Done, Trouble};
 use clap::{Args, ValueEnum};
 use classes::Class;
 use everywire::model::units;
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     on: Vec<String>,
     /// How eagerly to wait for calls.
     #[arg(long, value_enum, default_value = "default")]
-    latency: Eagerness,
+    latency: LatencyOption,
     /// Largest message to accept or to send, such as 64MiB (4 MiB unless raised).
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     max_message: Option<u64>,
@@ -98,18 +98,18 @@ pub(crate) struct Arguments {
 
 /// How eagerly to wait.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Eagerness {
+pub(crate) enum LatencyOption {
     /// Costs an idle process no CPU.
     Default,
     /// Looks for the next call for longer before it sleeps.
     Lowest,
 }
 
-impl From<Eagerness> for Latency {
-    fn from(eagerness: Eagerness) -> Self {
+impl From<LatencyOption> for Latency {
+    fn from(eagerness: LatencyOption) -> Self {
         match eagerness {
-            Eagerness::Default => Self::Default,
-            Eagerness::Lowest => Self::Lowest,
+            LatencyOption::Default => Self::Default,
+            LatencyOption::Lowest => Self::Lowest,
         }
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let (wanted, command) = wanted(arguments)?;
     // From here on these signals end the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let classes = arguments.class || arguments.classes.is_some();
     if classes {
         arguments.on.iter().try_for_each(|address| makes_objects(address))?;
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let node = node(arguments);
     // A program that cannot start ends the server.
     let dead: Arc<Mutex<Option<String>>> = Arc::default();
-    let hopeless: Hopeless = {
+    let hopeless: FailureHook = {
         let (dead, signals) = (Arc::clone(&dead), signals.handle());
         Arc::new(move |status| {
             *dead.lock().unwrap_or_else(PoisonError::into_inner) = Some(status.to_owned());
@@ -147,13 +147,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             let words = NodeNotation::new(node.clone(), class.types).opening_files();
             let hopeless = Arc::clone(&hopeless);
             let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
-                .map_err(|error| Trouble::local(format!("cannot start `{command}`"), &error))?;
+                .map_err(|error| CliError::local(format!("cannot start `{command}`"), &error))?;
             let servant = Arc::new(servant.telling(class.told));
             programs.push(Arc::clone(&servant));
             let exported: Arc<ProgramServant> = servant;
             node.export_servant(&key, exported);
         }
-        served.push(Served { name, key });
+        served.push(ServedObject { name, key });
     }
     crate::output::serve_on();
     let announced = listen(arguments, &node).and_then(|()| announce(arguments, &served, &node));
@@ -169,7 +169,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     programs.iter().for_each(|program| program.stop());
     let dead = dead.lock().unwrap_or_else(PoisonError::into_inner).take();
     match dead.filter(|_| announced.is_ok()) {
-        Some(status) => Err(Trouble::local(
+        Some(status) => Err(CliError::local(
             format!("cannot start `{command}`"),
             &io::Error::other(format!("it ended ({status}) before it said or was asked anything")),
         )
@@ -186,7 +186,7 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     }
     // The parser of the command line sees to it that all of these are there.
     let (Some(path), Some(command)) = (&arguments.contract, &arguments.exec) else {
-        return Err(Trouble::usage("there is nothing to serve", "a contract and --exec are needed"));
+        return Err(CliError::usage("there is nothing to serve", "a contract and --exec are needed"));
     };
     let known = contract::of_file(path, &arguments.preprocess)?;
     let interface = match &arguments.interface {
@@ -200,7 +200,7 @@ fn wanted(arguments: &Arguments) -> Done<(Vec<Class>, String)> {
     };
     let key = arguments.key.as_deref().unwrap_or(usual).to_owned();
     let types = Types::of(&known.contract);
-    let told = Told::of(&known.contract, &interface);
+    let told = ContractExtras::of(&known.contract, &interface);
     Ok((vec![Class { key, interface, types, told, command: command.clone() }], command.clone()))
 }
 
@@ -224,7 +224,7 @@ fn only_interface(known: &ObjectContract) -> Done<Hold<Interface>> {
                 [] => format!("{} defines no interface", known.source),
                 names => format!("{} defines {}", known.source, names.join(", ")),
             };
-            let trouble = Trouble::usage("it is not clear which interface to serve", why);
+            let trouble = CliError::usage("it is not clear which interface to serve", why);
             Err(if found.is_some() || !names.is_empty() {
                 trouble.hint("name one of these with --interface")
             } else {
@@ -260,7 +260,7 @@ fn node(arguments: &Arguments) -> Node {
 fn listen(arguments: &Arguments, node: &Node) -> Done {
     for address in &arguments.on {
         node.listen(address).map_err(|failure| {
-            let mut trouble = Trouble::failure(format!("cannot listen on `{address}`"), &failure);
+            let mut trouble = CliError::failure(format!("cannot listen on `{address}`"), &failure);
             if let Some(hint) = stranger::bus(address).filter(|_| failure.kind() == Kind::Unreachable) {
                 trouble = trouble.hint(hint);
             }
@@ -284,7 +284,7 @@ fn makes_objects(address: &str) -> Done {
             let able = everywire::wires::ALL.iter().filter(|wire| wire.makes_objects());
             let able: Vec<_> = able.map(|wire| wire.name()).collect();
             let why = format!("on {}, nobody can ask for objects of a class", wire.name());
-            Err(Trouble::usage(format!("cannot serve a class on `{address}`"), why)
+            Err(CliError::usage(format!("cannot serve a class on `{address}`"), why)
                 .hint(format!("serve one object, without --class; there are classes on {}", able.join(", "))))
         }
     }
@@ -297,7 +297,7 @@ fn serve_class(class: Class, node: &Node) {
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
         // Other objects of the class may do better; whoever calls this one hears that its program ended.
-        let told: Hopeless = Arc::new(|status| note(&format!("program: ended ({status})")));
+        let told: FailureHook = Arc::new(|status| note(&format!("program: ended ({status})")));
         let servant =
             ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
                 Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
@@ -308,13 +308,13 @@ fn serve_class(class: Class, node: &Node) {
 }
 
 /// What is served.
-struct Served {
+struct ServedObject {
     /// The interface's name.
     name: String,
     key: String,
 }
 
-impl Served {
+impl ServedObject {
     /// Where it can be reached.
     fn reference(&self, node: &Node) -> Reference {
         node.reference(&self.key).or_else(|| node.class_reference(&self.key)).unwrap_or_default()
@@ -359,14 +359,14 @@ fn key_in(address: &str, node: &Node) -> Option<String> {
 
 /// Writes and prints where the objects can be reached, in the wire's own notation and in the one that
 /// all tools read.
-fn announce(arguments: &Arguments, served: &[Served], node: &Node) -> Done {
+fn announce(arguments: &Arguments, served: &[ServedObject], node: &Node) -> Done {
     let references: Vec<Reference> = served.iter().map(|one| one.reference(node)).collect();
     let texts: Vec<String> = references.iter().map(|reference| Notation::print(node, reference)).collect();
     if let Some(file) = &arguments.ref_file {
         let lines: String =
             served.iter().zip(&texts).map(|(one, text)| format!("{}\t{text}\n", one.name)).collect();
         put(file, &lines)
-            .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
+            .map_err(|error| CliError::local(format!("cannot write {}", file.display()), &error))?;
     }
     let mut values = Vec::new();
     for ((one, reference), text) in served.iter().zip(&references).zip(texts) {

@@ -11,9 +11,9 @@
 
 mod owner;
 
+use crate::cli_error::{CliError, Done};
 use crate::output::{Envelope, Style, line, tinted, visible};
-use crate::stranger::{self, Answer, Foreign, Met};
-use crate::trouble::{Done, Trouble};
+use crate::stranger::{self, Answer, Detection, ForeignProtocol};
 use crate::{complete, opcda, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -47,30 +47,31 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let node = Node::from(Node::builder().deadline(arguments.deadline.0).shards(1).build());
     let text = target::text(&arguments.address)?;
-    let Where { endpoint, wire, object } = located(&node, &text)?;
+    let AddressTarget { endpoint, wire, object } = located(&node, &text)?;
     let what = || format!("cannot tell what is at `{}`", arguments.address);
     let patience = arguments.deadline.0.unwrap_or(Duration::from_secs(60));
     let begun = Instant::now();
     let stream = stranger::connect(&endpoint, patience).map_err(|error| {
         let failure = Failure::new(Kind::Unreachable, Initiator::Here, error.to_string()).at(&endpoint);
-        Trouble::failure(what(), &failure)
+        CliError::failure(what(), &failure)
     })?;
     let connected = begun.elapsed();
     let owner = owner::of(&stream, &endpoint);
     drop(stream);
     let met = stranger::who(wire, &endpoint);
-    let ends = matches!(met, Met::Ended);
+    let ends = matches!(met, Detection::Ended);
     let (answer, other) = match met {
-        Met::Wire(answer) => (Some(answer), None),
-        Met::Other(known, octets) => (None, Some((known, octets))),
-        Met::Ended | Met::Silent => (None, None),
+        Detection::Wire(answer) => (Some(answer), None),
+        Detection::Other(known, octets) => (None, Some((known, octets))),
+        Detection::Ended | Detection::Silent => (None, None),
     };
     let fits = wire.is_none_or(|wire| answer.as_ref().is_none_or(|answer| answer.wire.name() == wire.name()));
     let probe = object.filter(|_| fits).map(|object| {
         let begun = Instant::now();
         (object.target().probe(), begun.elapsed())
     });
-    let told = Told { endpoint: &endpoint, connected, owner, answer: &answer, other: &other, probe: &probe };
+    let told =
+        StatusReport { endpoint: &endpoint, connected, owner, answer: &answer, other: &other, probe: &probe };
     let mut envelope = Envelope::of(told.json());
     envelope.peer = Some(endpoint.to_string());
     envelope.wire = answer.as_ref().map(|answer| answer.wire.name()).or_else(|| wire.map(Wire::name));
@@ -82,12 +83,12 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         (Some(answer), _) if !fits => {
             let violation = format!("{} answers there", answer.greeting.protocol);
             let trouble =
-                Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
+                CliError::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
             Some(trouble.hint(format!("use an address that begins with {}", answer.greeting.schemes)))
         }
         // What cannot be asked for is no answer either way.
         (_, Some((Err(failure), _))) if failure.kind() != Kind::Unsupported => {
-            Some(Trouble::failure("the object does not answer", failure))
+            Some(CliError::failure("the object does not answer", failure))
         }
         (None, Some((Ok(()), _))) | (Some(_), _) => None,
         (None, _) if other.is_some() => {
@@ -95,19 +96,19 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
                 other.as_ref().map(|(known, _)| (known.protocol, known.hint)).unwrap_or_default();
             let violation = format!("{name} answers there, which is no wire's");
             let trouble =
-                Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
+                CliError::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, violation));
             Some(trouble.hint(if hint.is_empty() { "look at host and port again" } else { hint }))
         }
         (None, _) if ends => {
             let ended = "it takes connections, and ends each without an answer";
-            let trouble = Trouble::failure(what(), &Failure::new(Kind::Unreachable, Initiator::Peer, ended));
+            let trouble = CliError::failure(what(), &Failure::new(Kind::Unreachable, Initiator::Peer, ended));
             Some(trouble.hint(
                 "is the server behind a proxy or a forwarded port down, or does it let nobody in from here?",
             ))
         }
         (None, _) => {
             let silent = "it takes connections, and answers no protocol that is known here in the clear";
-            let trouble = Trouble::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, silent));
+            let trouble = CliError::failure(what(), &Failure::new(Kind::Violation, Initiator::Peer, silent));
             Some(trouble.hint("does it want TLS, or somebody else's protocol?"))
         }
     };
@@ -120,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 }
 
 /// What an address leads to, before anybody is asked.
-struct Where {
+struct AddressTarget {
     endpoint: Endpoint,
     /// The wire that it says.
     wire: Option<&'static dyn Wire>,
@@ -129,23 +130,24 @@ struct Where {
 }
 
 /// Understands an address: one without a scheme, one of OPC, or one of a wire.
-fn located(node: &Node, text: &str) -> Done<Where> {
+fn located(node: &Node, text: &str) -> Done<AddressTarget> {
     if let Some(endpoint) = plain(text) {
-        return Ok(Where { endpoint, wire: None, object: None });
+        return Ok(AddressTarget { endpoint, wire: None, object: None });
     }
     if opcda::is_meant(text) {
         let endpoint = opcda::host(text)?;
-        return Ok(Where { endpoint, wire: everywire::wires::named("dcom"), object: None });
+        return Ok(AddressTarget { endpoint, wire: everywire::wires::named("dcom"), object: None });
     }
-    let object =
-        node.object(text).map_err(|failure| Trouble::failure(format!("`{text}` is no address"), &failure))?;
+    let object = node
+        .object(text)
+        .map_err(|failure| CliError::failure(format!("`{text}` is no address"), &failure))?;
     let profile = object.reference().profiles.first().cloned().unwrap_or_default();
     let wire = everywire::wires::named(profile.wire);
     let endpoint =
         profile.endpoints.first().cloned().ok_or_else(|| {
-            Trouble::usage(format!("`{text}` leads nowhere"), "it has no address of a server")
+            CliError::usage(format!("`{text}` leads nowhere"), "it has no address of a server")
         })?;
-    Ok(Where { endpoint, wire, object: Some(object).filter(|_| !profile.key.is_empty()) })
+    Ok(AddressTarget { endpoint, wire, object: Some(object).filter(|_| !profile.key.is_empty()) })
 }
 
 /// An address without a scheme: `HOST:PORT`, a path, or `@` and an abstract name.
@@ -170,19 +172,19 @@ pub(crate) fn of_host(place: &str) -> Endpoint {
 }
 
 /// What was found out, for both forms of printing.
-struct Told<'t> {
+struct StatusReport<'t> {
     endpoint: &'t Endpoint,
     /// How long the connection took.
     connected: Duration,
     owner: Option<owner::Owner>,
     answer: &'t Option<Answer>,
     /// A protocol that is no wire's, and how its answer began.
-    other: &'t Option<(&'static Foreign, Vec<u8>)>,
+    other: &'t Option<(&'static ForeignProtocol, Vec<u8>)>,
     /// Whether the object answers, and after how long; none if it was not asked.
     probe: &'t Option<(Result<(), Failure>, Duration)>,
 }
 
-impl Told<'_> {
+impl StatusReport<'_> {
     /// What the peer said of itself in its greeting.
     fn said(&self) -> Vec<String> {
         match (self.answer, self.other) {

@@ -8,12 +8,12 @@
 //! Invariant: a reference that is printed leads through the relay only, with the other profiles and
 //! endpoints taken out.
 
+use crate::cli_error::{CliError, Done, UNREACHABLE};
 use crate::contract::{self, Preprocess};
 use crate::output::{Envelope, Style, line, note};
 use crate::secrets::hidden;
 use crate::target;
-use crate::trace::{Detail, Knowledge, Selection, Telling, capture, monitor, relay};
-use crate::trouble::{Done, Trouble, UNREACHABLE};
+use crate::trace::{Detail, KnownTypes, MessagePrinter, Selection, capture, monitor, relay};
 use clap::{ArgAction, Args};
 use everywire::model::{Contract, Endpoint, Profile};
 use everywire::{Kind, Node, Reference};
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         None if plain(&arguments.target).is_none() && arguments.target.contains(':') => {
             overhear(arguments, style)
         }
-        None => Err(Trouble::usage(
+        None => Err(CliError::usage(
             format!("cannot trace `{}`", arguments.target),
             "there is no such capture file, and a relay needs a place to listen",
         )
@@ -80,19 +80,19 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
 /// What is to be told, with what is known of values: `told` is the contract that a server told, unless
 /// a file says otherwise. The capture to write is begun here, so that one that cannot be written is
 /// told at once.
-fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contract>) -> Done<Telling> {
+fn telling(arguments: &Arguments, style: Style, node: Node, told: Option<Contract>) -> Done<MessagePrinter> {
     let contract = match &arguments.contract {
         Some(path) => contract::of_file(path, &arguments.preprocess)?.contract,
         None => told.unwrap_or_default(),
     };
     let writer = arguments.write.as_ref().map(|path| {
         let made = File::create(path).and_then(Writer::new);
-        made.map_err(|error| Trouble::local(format!("cannot write {}", path.display()), &error))
+        made.map_err(|error| CliError::local(format!("cannot write {}", path.display()), &error))
     });
-    Ok(Telling {
+    Ok(MessagePrinter {
         detail: Detail { level: arguments.verbose, json: arguments.json, style },
         selection: arguments.selection.clone(),
-        knowledge: Knowledge::of(contract, node),
+        knowledge: KnownTypes::of(contract, node),
         writer: writer.transpose()?,
     })
 }
@@ -103,17 +103,17 @@ fn overhear(arguments: &Arguments, style: Style) -> Done {
     let text = target::text(&arguments.target)?;
     let reference = node
         .parse(&text)
-        .map_err(|failure| Trouble::failure(format!("cannot overhear `{text}`"), &failure))?;
+        .map_err(|failure| CliError::failure(format!("cannot overhear `{text}`"), &failure))?;
     // An address alone is that of a bus, as for `list`.
     let alone = !text.contains("://") && reference.profiles.iter().all(|profile| profile.key.is_empty());
     if !alone && !leads_to_router(&reference) {
         let why = "nothing at this address lets anybody overhear what others say";
-        return Err(Trouble::usage(format!("cannot overhear `{text}`"), why)
+        return Err(CliError::usage(format!("cannot overhear `{text}`"), why)
             .hint("put a relay in between, with --on ADDRESS"));
     }
     let telling = telling(arguments, style, node.clone(), None)?;
     let monitor = node.monitor(&text).map_err(|failure| {
-        let trouble = Trouble::failure(format!("cannot overhear `{text}`"), &failure);
+        let trouble = CliError::failure(format!("cannot overhear `{text}`"), &failure);
         if failure.kind() == Kind::Unsupported {
             trouble.hint("put a relay in between, with --on ADDRESS")
         } else {
@@ -121,7 +121,7 @@ fn overhear(arguments: &Arguments, style: Style) -> Done {
         }
     })?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let ended = Arc::new(AtomicBool::new(false));
     let end = Arc::clone(&ended);
     std::thread::spawn(move || {
@@ -148,9 +148,9 @@ fn live(arguments: &Arguments, on: &str, style: Style) -> Done {
     let telling = telling(arguments, style, node.clone(), told)?;
     let on = listening(on)?;
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let failed = |error| {
-        Trouble::local(format!("cannot relay from {on}"), &error)
+        CliError::local(format!("cannot relay from {on}"), &error)
             .as_kind(UNREACHABLE, "unreachable")
             .hint("choose another address, or port 0 for a free one")
     };
@@ -187,7 +187,7 @@ fn destination(text: &str, node: &Node) -> Done<Destination> {
         return Ok(Destination { endpoint, reference: None });
     }
     let what = || "cannot tell where to relay to".to_owned();
-    let reference = node.parse(text).map_err(|failure| Trouble::failure(what(), &failure))?;
+    let reference = node.parse(text).map_err(|failure| CliError::failure(what(), &failure))?;
     let endpoints = reference.profiles.iter().flat_map(|profile| &profile.endpoints);
     let relayed = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. } | Endpoint::Unix { .. });
     let found = endpoints.clone().find(relayed).cloned();
@@ -196,7 +196,7 @@ fn destination(text: &str, node: &Node) -> Done<Destination> {
         None => {
             let known: Vec<_> = endpoints.map(ToString::to_string).collect();
             let why = format!("a relay needs a TCP or Unix socket; the reference has {}", known.join(", "));
-            Err(Trouble::usage(what(), why).hint("let the server listen on a socket too"))
+            Err(CliError::usage(what(), why).hint("let the server listen on a socket too"))
         }
     }
 }
@@ -210,16 +210,16 @@ fn listening(on: &str) -> Done<Endpoint> {
     let wire = everywire::wires::ALL.iter().find(|wire| wire.schemes().contains(&scheme));
     match wire {
         Some(wire) => {
-            let failed = |failure| Trouble::failure(format!("cannot relay from `{on}`"), &failure);
+            let failed = |failure| CliError::failure(format!("cannot relay from `{on}`"), &failure);
             let place = wire.listen(on).map_err(failed)?;
             place
                 .profile()
                 .endpoints
                 .first()
                 .cloned()
-                .ok_or_else(|| Trouble::usage(format!("cannot relay from `{on}`"), "it names no socket"))
+                .ok_or_else(|| CliError::usage(format!("cannot relay from `{on}`"), "it names no socket"))
         }
-        None => Err(Trouble::usage(format!("cannot relay from `{on}`"), "it is no address")
+        None => Err(CliError::usage(format!("cannot relay from `{on}`"), "it is no address")
             .hint("an address is HOST:PORT, unix:PATH, or one of a wire, such as SCHEME://HOST:PORT")),
     }
 }

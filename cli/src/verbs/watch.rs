@@ -16,6 +16,7 @@
 mod backlog;
 mod listening;
 
+use crate::cli_error::{CliError, Done};
 use crate::complete;
 use crate::contract::{self, Preprocess};
 use crate::opcda;
@@ -25,8 +26,7 @@ use crate::secrets::hidden;
 use crate::stranger;
 use crate::target;
 use crate::trace::{time_of_day, timestamp};
-use crate::trouble::{Done, Trouble};
-use backlog::{Teller, Told, backlog};
+use backlog::{BacklogReceiver, BacklogSender, backlog};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use everywire::model::signal::Listener;
@@ -35,7 +35,7 @@ use everywire::model::{Hold, Incoming, Shape, SignalEvent, Subscription, Wire};
 use everywire::{Bytes, Failure, Interface, Kind, Node, Object, Value};
 use everywire_dynamic::json::{self, NodeNotation, Notation, Types};
 use everywire_dynamic::listening::Registration;
-use everywire_dynamic::watching::{self, Wanted, decode, fields_of};
+use everywire_dynamic::watching::{self, SignalFilter, decode, fields_of};
 use everywire_dynamic::{CallError, Mistake, wire_of};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let text = target::text(&arguments.reference)?;
     if opcda::is_meant(&text) {
         let others = arguments.signal.iter().chain(&arguments.more).map(String::as_str).collect();
-        let watched = opcda::Watched {
+        let watched = opcda::WatchOptions {
             text: &text,
             others,
             rate: arguments.rate.0.unwrap_or_default(),
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         return opcda::watch(&node, &watched, style);
     }
     if !arguments.more.is_empty() || arguments.csv || arguments.deadband.is_some() {
-        return Err(Trouble::usage("only OPC servers have items", format!("`{text}` is no opcda address"))
+        return Err(CliError::usage("only OPC servers have items", format!("`{text}` is no opcda address"))
             .hint("name one signal"));
     }
     let object = node
@@ -148,7 +148,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         None => None,
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let (tell, told) = backlog();
     let stop = tell.clone();
     let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
@@ -222,8 +222,8 @@ struct Asking<'a> {
     interfaces: &'a [Hold<Interface>],
     /// On wires without signals: who is called back, and how.
     calls: Option<(&'a Node, &'a Registration)>,
-    tell: Teller,
-    told: &'a Told,
+    tell: BacklogSender,
+    told: &'a BacklogReceiver,
 }
 
 impl Asking<'_> {
@@ -277,7 +277,7 @@ impl Asking<'_> {
 fn subscribe(
     asking: &Asking<'_>,
     silent: Option<&Failure>,
-    (tell, round): &(Teller, u32),
+    (tell, round): &(BacklogSender, u32),
 ) -> Done<Vec<Subscription>> {
     let Asking { arguments, object, interfaces, calls, .. } = *asking;
     let round = *round;
@@ -294,31 +294,31 @@ fn subscribe(
         error => {
             let failure = Failure::from(error);
             let failure = silent.unwrap_or(&failure);
-            let trouble = Trouble::failure(format!("cannot watch `{}`", arguments.reference), failure);
+            let trouble = CliError::failure(format!("cannot watch `{}`", arguments.reference), failure);
             stranger::named(trouble, object.reference())
         }
     })
 }
 
 /// There is nothing to watch, or nothing of that name.
-fn not_watched(arguments: &Arguments, mistake: Mistake) -> Box<Trouble> {
+fn not_watched(arguments: &Arguments, mistake: Mistake) -> Box<CliError> {
     let what = match arguments.signal {
         Some(_) => format!("`{}` has no such signal", arguments.reference),
         None => format!("there is nothing to watch at `{}`", arguments.reference),
     };
-    Box::<Trouble>::from(mistake).about(what)
+    Box::<CliError>::from(mistake).about(what)
 }
 
 /// Which signals are wanted.
-fn wanted(arguments: &Arguments) -> Wanted<'_> {
-    Wanted { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() }
+fn wanted(arguments: &Arguments) -> SignalFilter<'_> {
+    SignalFilter { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() }
 }
 
 /// Asks the object to call back over this connection, on wires where the contract has an operation for
 /// that.
 fn ask_to_be_called(arguments: &Arguments, object: &Object, interfaces: &[Hold<Interface>]) -> Done {
     watching::ask_for_callbacks(object, interfaces, wanted(arguments)).map_err(|failure| {
-        Trouble::failure(format!("`{}` does not call back", arguments.reference), &failure)
+        CliError::failure(format!("`{}` does not call back", arguments.reference), &failure)
     })
 }
 

@@ -23,7 +23,7 @@ use everywire_model::{Interface, Operation};
 
 /// Where values stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ValueRole {
     /// In and inout parameters.
     Arguments,
     /// What a call yields.
@@ -109,7 +109,7 @@ fn is_integer(shape: &Shape) -> bool {
 }
 
 /// The values of a list, and what becomes of each. The names are distinct, and in the order of the fields.
-pub(super) fn values(fields: &[Field], place: Place) -> Vec<Value<'_>> {
+pub(super) fn values(fields: &[Field], place: ValueRole) -> Vec<Value<'_>> {
     let arrays: Vec<_> = fields.iter().map(|field| array(&field.shape)).collect();
     let names = distinct(fields.iter().map(|field| field.name.as_ref()), snake);
     let mut values: Vec<Value<'_>> = Vec::with_capacity(fields.len());
@@ -122,7 +122,7 @@ pub(super) fn values(fields: &[Field], place: Place) -> Vec<Value<'_>> {
             .collect();
         // An argument that may be null is another thing than an empty array: then the number tells more than its length.
         let bare = |index: &usize| {
-            place != Place::Arguments
+            place != ValueRole::Arguments
                 || arrays.get(*index).and_then(Option::as_ref).is_some_and(|array| array.behind.is_none())
         };
         let role = if !counted.is_empty() && is_integer(&field.shape) && counted.iter().all(bare) {
@@ -138,11 +138,11 @@ pub(super) fn values(fields: &[Field], place: Place) -> Vec<Value<'_>> {
 
 /// Takes the pointers from arrays whose length is known without them. Results always, since an array that is
 /// missing and one that is empty are the same to people.
-fn bare(values: &mut [Value<'_>], place: Place) {
+fn bare(values: &mut [Value<'_>], place: ValueRole) {
     for index in 0..values.len() {
         let counted =
             values.iter().any(|value| matches!(&value.role, Role::Counts(arrays) if arrays.contains(&index)));
-        let known = place == Place::Results || (place == Place::Fields && counted);
+        let known = place == ValueRole::Results || (place == ValueRole::Fields && counted);
         let Some(value) = values.get_mut(index).filter(|value| value.role == Role::Shown) else { continue };
         if known && array(&value.field.shape).is_some_and(|array| array.behind.is_some()) {
             value.role = Role::Bare;
@@ -153,8 +153,8 @@ fn bare(values: &mut [Value<'_>], place: Place) {
 impl<'o> Call<'o> {
     /// The values of an operation of `owner`.
     pub(super) fn of(plan: &Plan<'_>, owner: &Interface, operation: &'o Operation) -> Self {
-        let mut arguments = values(operation.arguments.fields(), Place::Arguments);
-        let mut results = values(operation.results.fields(), Place::Results);
+        let mut arguments = values(operation.arguments.fields(), ValueRole::Arguments);
+        let mut results = values(operation.results.fields(), ValueRole::Results);
         for both in operation.parameters.iter().filter(|parameter| parameter.direction == Direction::InOut) {
             let named = |value: &&mut Value<'_>| value.field.name == both.field.name;
             let into = arguments.iter_mut().find(named);

@@ -8,7 +8,7 @@
 //! contract, since that is their order on the wire; a name is the one that the plan gave, so definition, macro
 //! and description agree.
 
-use super::call::{Place, Role, Value, check_fields, is_guid, values, write_counts};
+use super::call::{Role, Value, ValueRole, check_fields, is_guid, values, write_counts};
 use super::cells;
 use super::interface::COMPLEX;
 use super::plan::member_names;
@@ -69,7 +69,7 @@ pub(super) fn define_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Pa
 
 /// Writes a struct with these fields under another name.
 pub(super) fn define_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, doc: &str, page: &mut Page) {
-    let values = values(&fields.fields, Place::Fields);
+    let values = values(&fields.fields, ValueRole::Fields);
     let comparable = fields.fields.iter().all(|field| types.plan.graph.comparable(&field.shape));
     page.gap();
     page.doc(doc);
@@ -110,7 +110,7 @@ fn implement_record(types: &Types<'_, '_>, shape: &Struct, page: &mut Page) {
 /// Writes how a struct with these fields under another name is marshalled.
 pub(super) fn implement_fields(types: &Types<'_, '_>, name: &str, fields: &Struct, page: &mut Page) {
     // Counts that nobody sees make the struct one that needs code of its own.
-    let values = values(&fields.fields, Place::Fields);
+    let values = values(&fields.fields, ValueRole::Fields);
     let shown: Vec<_> =
         values.iter().filter(|value| value.is_shown()).map(|value| value.name.clone()).collect();
     if shown.len() < values.len() {

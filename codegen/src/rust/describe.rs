@@ -11,7 +11,7 @@
 //! Types without a name are written where they stand; a struct that is no tuple has a static, found by its
 //! fingerprint.
 
-use super::plan::{Family, INLINE, Item, Module, Place, Plan, is_tuple};
+use super::plan::{Family, INLINE, Item, ItemPath, Module, Plan, is_tuple};
 use super::types::{Face, Types};
 use crate::page::Page;
 use everywire_model::Value;
@@ -441,7 +441,7 @@ impl Describe<'_, '_> {
     }
 
     /// The path from this module to a static.
-    fn path(&self, place: &Place) -> String {
+    fn path(&self, place: &ItemPath) -> String {
         let mut path = place.path.clone();
         path.push("describe".into());
         Plan::path(self.types.from, &path, &place.described)

@@ -6,7 +6,7 @@
 
 use super::plan::{Family, local};
 use super::types::Types;
-use crate::names::{Taken, camel};
+use crate::names::{UniqueNames, camel};
 use crate::page::Page;
 use everywire_model::Hold;
 use everywire_model::shape::Struct;
@@ -43,7 +43,7 @@ const FAILURE: &str = "Failure";
 
 /// Variants with the exceptions they hold. An exception that is called `Failure` gets a number.
 fn variants(types: &Types<'_, '_>, exceptions: &[Hold<Struct>]) -> Vec<(String, String)> {
-    let mut taken = Taken::of(&[FAILURE.to_owned()]);
+    let mut taken = UniqueNames::of(&[FAILURE.to_owned()]);
     exceptions
         .iter()
         .map(|raised| {

@@ -12,7 +12,7 @@ use everywire_model::{Contract, Definition, Hold, Interface};
 use std::collections::HashSet;
 
 /// A type that is used and not defined.
-pub(super) enum Found<'c> {
+pub(super) enum TypeUse<'c> {
     /// It has a name.
     Named(&'c Shape, &'c str),
     /// A struct without a name that is too long for a tuple, and a name made from where it is used first.
@@ -21,7 +21,7 @@ pub(super) enum Found<'c> {
 
 /// For each definition of a contract, the types that it is the first to use. What they use themselves comes
 /// before them. As long as the contract's definitions, in their order.
-pub(super) fn gather(contract: &Contract) -> Vec<Vec<Found<'_>>> {
+pub(super) fn gather(contract: &Contract) -> Vec<Vec<TypeUse<'_>>> {
     let mut walk = Walk {
         known: contract.definitions.iter().map(|definition| name_of(definition).to_owned()).collect(),
         found: Vec::new(),
@@ -50,7 +50,7 @@ pub(super) fn gather(contract: &Contract) -> Vec<Vec<Found<'_>>> {
 struct Walk<'c> {
     /// Names and fingerprints of what is defined or found.
     known: HashSet<String>,
-    found: Vec<Found<'c>>,
+    found: Vec<TypeUse<'c>>,
 }
 
 impl<'c> Walk<'c> {
@@ -82,7 +82,7 @@ impl<'c> Walk<'c> {
         if !name.is_empty() {
             if self.known.insert(name.to_owned()) {
                 self.parts(shape, &camel(local(name)));
-                self.found.push(Found::Named(shape, name));
+                self.found.push(TypeUse::Named(shape, name));
             }
             return;
         }
@@ -91,7 +91,7 @@ impl<'c> Walk<'c> {
             && !is_tuple(fields)
             && self.known.insert(fingerprint(shape))
         {
-            self.found.push(Found::Nameless(shape, place.to_owned()));
+            self.found.push(TypeUse::Nameless(shape, place.to_owned()));
         }
     }
 

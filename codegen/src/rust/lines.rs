@@ -11,14 +11,14 @@
 //! operation is its place behind the inherited ones.
 //!
 //! Invariants: names of arguments, results and the object that is called differ within one operation
-//! (`Taken`), because the macro makes variables of them. The operations of a base are one range of numbers;
+//! (`UniqueNames`), because the macro makes variables of them. The operations of a base are one range of numbers;
 //! else the text holds a `compile_error!`.
 
 use super::call::{Call, Role, Value, check_counts, late_length, length, write_counts};
 use super::interface::{has_referents, is_referent, trait_of, tuple};
 use super::plan::{Family, Plan};
 use super::types::{Face, Types};
-use crate::names::Taken;
+use crate::names::UniqueNames;
 use crate::page::Page;
 use everywire_model::{Interface, Operation};
 
@@ -306,7 +306,7 @@ fn shown<'v, 'o>(call: &'v Call<'o>, names: &'v [String]) -> impl Iterator<Item 
 
 /// Names for the results, other than those of the arguments.
 fn result_names(call: &Call<'_>) -> Vec<String> {
-    let mut taken = Taken::of(&call.argument_names());
+    let mut taken = UniqueNames::of(&call.argument_names());
     call.results
         .iter()
         .map(|value| match value.name.as_str() {
@@ -318,7 +318,7 @@ fn result_names(call: &Call<'_>) -> Vec<String> {
 
 /// A name for the object that is called, other than those of arguments and results.
 fn object_name(call: &Call<'_>, names: &[String]) -> String {
-    let mut taken = Taken::of(&call.argument_names());
+    let mut taken = UniqueNames::of(&call.argument_names());
     names.iter().for_each(|name| drop(taken.name_value(name.clone())));
     taken.name_value("object".to_owned())
 }

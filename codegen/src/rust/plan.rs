@@ -15,9 +15,9 @@
 //!
 //! A type without a name is found by its fingerprint (`gather`), since equal ones are one type.
 
-use super::gather::{Found, fingerprint, gather};
+use super::gather::{TypeUse, fingerprint, gather};
 use super::graph::TypeGraph;
-use crate::names::{self, Taken, camel, distinct, screaming};
+use crate::names::{self, UniqueNames, camel, distinct, screaming};
 use everywire_model::contract::{SUCCESS, note};
 use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
 use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Operation};
@@ -25,7 +25,7 @@ use std::collections::HashMap;
 
 /// Where something is: modules from the root of the generated text, and its name there.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ItemPath {
     /// The modules around it, the outermost first.
     pub(super) path: Vec<String>,
     /// Its name there; empty where it is not shown.
@@ -47,10 +47,10 @@ pub(super) struct Module<'c> {
     /// Inner modules: numbers in [`Plan::modules`].
     pub(super) inner: Vec<usize>,
     /// Names that are taken in it: each kind has its own.
-    types: Taken,
-    values: Taken,
-    modules: Taken,
-    statics: Taken,
+    types: UniqueNames,
+    values: UniqueNames,
+    modules: UniqueNames,
+    statics: UniqueNames,
 }
 
 /// What is generated for one definition.
@@ -91,9 +91,9 @@ pub(super) struct Family {
 pub(super) struct Plan<'c> {
     pub(super) modules: Vec<Module<'c>>,
     /// By the scoped name of the contract, or by the fingerprint of a type without a name.
-    places: HashMap<String, Place>,
+    places: HashMap<String, ItemPath>,
     /// Interface, operation: where its error type is.
-    errors: HashMap<(String, String), Place>,
+    errors: HashMap<(String, String), ItemPath>,
     /// By the scoped name.
     interfaces: HashMap<String, (&'c Interface, Family)>,
     /// Numbers of modules by their scope in the contract.
@@ -174,8 +174,8 @@ impl<'c> Plan<'c> {
         }
         let number = if scope.is_empty() {
             self.modules.push(Module {
-                types: Taken::types(),
-                statics: Taken::statics(),
+                types: UniqueNames::types(),
+                statics: UniqueNames::statics(),
                 ..Module::default()
             });
             0
@@ -191,8 +191,8 @@ impl<'c> Plan<'c> {
             self.modules.push(Module {
                 scope: scope.to_owned(),
                 path,
-                types: Taken::types(),
-                statics: Taken::statics(),
+                types: UniqueNames::types(),
+                statics: UniqueNames::statics(),
                 ..Module::default()
             });
             number
@@ -222,15 +222,15 @@ impl<'c> Plan<'c> {
 
     /// Gives a place to a type that is used and nowhere defined. Only its name decides the module, except
     /// where it has none: then it is where it is used first.
-    fn found(&mut self, scope: usize, found: Found<'c>) {
+    fn found(&mut self, scope: usize, found: TypeUse<'c>) {
         let (scope, shape) = match found {
-            Found::Named(shape, name) => {
+            TypeUse::Named(shape, name) => {
                 let scope = self.scope(scope_of(name));
                 let shown = !matches!(shape, Shape::Alias(_)) || like_a_type(name);
                 self.place(scope, name, local(name), false, shown);
                 (scope, shape)
             }
-            Found::Nameless(shape, wanted) => {
+            TypeUse::Nameless(shape, wanted) => {
                 self.place(scope, &fingerprint(shape), &wanted, false, true);
                 (scope, shape)
             }
@@ -246,7 +246,7 @@ impl<'c> Plan<'c> {
         let Some(module) = self.modules.get_mut(scope) else { return };
         let described = screaming(wanted);
         let place = if constant {
-            Place {
+            ItemPath {
                 path: module.path.clone(),
                 name: module.values.name_value(described),
                 described: String::new(),
@@ -255,7 +255,7 @@ impl<'c> Plan<'c> {
         } else {
             let given = if shown { module.types.name_type(names::type_name(wanted)) } else { String::new() };
             let described = module.statics.name_value(described);
-            Place { path: module.path.clone(), name: given, described, shown }
+            ItemPath { path: module.path.clone(), name: given, described, shown }
         };
         self.places.insert(name.to_owned(), place);
     }
@@ -314,7 +314,7 @@ impl<'c> Plan<'c> {
             }
             family.errors.push((name.clone(), exceptions));
             for operation in operations {
-                let error = Place {
+                let error = ItemPath {
                     path: place.path.clone(),
                     name: name.clone(),
                     described: String::new(),
@@ -341,7 +341,7 @@ impl<'c> Plan<'c> {
             });
             return own.collect();
         }
-        let mut taken = Taken::default();
+        let mut taken = UniqueNames::default();
         interface
             .operations
             .iter()
@@ -392,12 +392,12 @@ impl<'c> Plan<'c> {
     }
 
     /// Where a named definition is. None for a type that the contract uses and does not define.
-    pub(super) fn find(&self, name: &str) -> Option<&Place> {
+    pub(super) fn find(&self, name: &str) -> Option<&ItemPath> {
         self.places.get(name)
     }
 
     /// Where a struct is; a nameless one that is a tuple is nowhere.
-    pub(super) fn find_struct(&self, shape: &Struct) -> Option<&Place> {
+    pub(super) fn find_struct(&self, shape: &Struct) -> Option<&ItemPath> {
         if !shape.name.is_empty() {
             return self.find(&shape.name);
         }

@@ -16,7 +16,7 @@ mod controller;
 use crate::broken;
 use crate::contestants::Missing;
 use crate::fresh::Fresh;
-use crate::process::{Launch, Running};
+use crate::process::{ChildGuard, Launch};
 use everywire_model::Failure;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub struct Settings {
 pub struct Bus {
     address: String,
     addresses: String,
-    running: Running,
+    running: ChildGuard,
     dir: Fresh,
     /// The broker ends when its controller hangs up.
     _controller: Option<UnixStream>,
@@ -169,7 +169,7 @@ fn daemon(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
     let launch =
         settings.environment.iter().fold(launch, |launch, (name, value)| launch.where_is(name, value));
     let (running, addresses) =
-        Running::start_and_hear(&launch, &settings.cpu.into(), dir.path(), Program::Daemon.name(), READY)?;
+        ChildGuard::start_and_hear(&launch, &settings.cpu.into(), dir.path(), Program::Daemon.name(), READY)?;
     let own = format!("unix:path={}", socket(dir.path()).display());
     let address = addresses.split(';').find(|address| address.starts_with(&own)).unwrap_or(&own).to_owned();
     Ok(Bus { address, addresses, running, dir, _controller: None })
@@ -237,7 +237,7 @@ fn broker(dir: Fresh, settings: &Settings) -> Result<Bus, Failure> {
         .with(["--max-matches", "1000000", "--max-objects", "1000000"]);
     let launch =
         settings.environment.iter().fold(launch, |launch, (name, value)| launch.where_is(name, value));
-    let running = Running::start(&launch, &settings.cpu.into(), dir.path(), Program::Broker.name())?;
+    let running = ChildGuard::start(&launch, &settings.cpu.into(), dir.path(), Program::Broker.name())?;
     // Only the bus holds its end now, so that its death is seen as a hang-up.
     drop(its);
     controller::add_listener(&controller, &listener)

@@ -5,14 +5,14 @@
 //! contestant can be asked in any order and as often as one likes; only `prepare` may take long.
 //!
 //! Order: `prepare` once; for each placement `server` (and `hop`, when the backend is there); for each
-//! round `client`. A `Stand` is made anew for each server, in a directory that no other server has.
+//! round `client`. A `ServerPlace` is made anew for each server, in a directory that no other server has.
 
 use super::{Missing, Route};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::Race;
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -74,9 +74,9 @@ pub trait Setup {
     }
     /// Its server, which writes `stand.ref_file` when it is ready and then runs until it is killed. `None`: it needs
     /// none.
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure>;
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure>;
     /// Its client, which prints a [`crate::measure::Line`] for each operation of the race.
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure>;
     /// The wire and the binding between its client and its backend, for those that race with a hop between the two or without one; that is a
     /// race of its own.
     fn lane(&self) -> Option<&'static str> {
@@ -84,7 +84,7 @@ pub trait Setup {
     }
     /// What stands between client and backend: it listens at `front`, and passes everything on to `back`, both ports of the loopback
     /// interface; the backend is there. `None`: client and backend meet.
-    fn hop(&self, _: &Stand<'_>, _front: u16, _back: u16) -> Result<Option<Between>, Failure> {
+    fn hop(&self, _: &ServerPlace<'_>, _front: u16, _back: u16) -> Result<Option<Intermediary>, Failure> {
         Ok(None)
     }
     /// Whether it makes sense at this placement; at the remote one only what speaks TCP, without a router, is asked.
@@ -122,7 +122,7 @@ pub trait Setup {
 }
 
 /// A program that stands between a client and a backend, and how one sees that it is ready.
-pub struct Between {
+pub struct Intermediary {
     /// It.
     pub launch: Launch,
     /// The file that it writes when it is ready; `None`: it is when it takes connections.
@@ -130,7 +130,7 @@ pub struct Between {
 }
 
 /// Where a server and its clients meet: all that a `Setup` is told of one of its servers.
-pub struct Stand<'a> {
+pub struct ServerPlace<'a> {
     /// A directory of their own, which is removed after the heat.
     pub dir: &'a Path,
     /// Written by the server, in one step, when it is ready: `NAME<TAB>REFERENCE` lines.
@@ -141,7 +141,7 @@ pub struct Stand<'a> {
     pub port: Option<u16>,
     /// Where the references point instead of to the server itself: to a relay or a hop, through which
     /// clients then come.
-    pub publish: Option<&'a Place>,
+    pub publish: Option<&'a RelayAddress>,
     /// On which CPUs.
     pub placement: &'a Placement,
     /// The address at which the server can be reached over TCP.
@@ -150,7 +150,7 @@ pub struct Stand<'a> {
     pub client_host: &'a str,
 }
 
-impl Stand<'_> {
+impl ServerPlace<'_> {
     /// The server's socket, for those that have one.
     pub fn socket(&self) -> PathBuf {
         self.dir.join("server.sock")

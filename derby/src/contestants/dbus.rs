@@ -11,11 +11,11 @@
 
 use super::published::CALLS_DBUS;
 use super::workshop::{Workshop, compiler};
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::process::Launch;
 use crate::race::{CONNECTION_POINT, Race};
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,7 +67,7 @@ pub enum Library {
 
 /// The programs, built.
 #[derive(Debug, Clone)]
-pub struct Built {
+pub struct BuiltPrograms {
     /// `client REF-FILE race calls|signals|bytes [PLAN]`.
     pub client: PathBuf,
     /// `server --ref-file FILE (--bus ADDRESS | --listen SOCKET)`.
@@ -100,19 +100,19 @@ impl Setup for Rival {
         race.counts(operation) && (operation != CONNECTION_POINT || self.route != Route::Direct)
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let launch = Launch::new(self.built()?.server).with(["--ref-file"]).with([&stand.ref_file]);
         let launch = match stand.router {
             Some(address) => launch.with(["--bus", address]),
             None => launch.with(["--listen"]).with([stand.socket()]),
         };
         Ok(Some(match stand.publish {
-            Some(Place::Unix(path)) => launch.with(["--publish"]).with([path]),
+            Some(RelayAddress::Unix(path)) => launch.with(["--publish"]).with([path]),
             _ => launch,
         }))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         Ok(Launch::new(self.built()?.client)
             .with([&stand.ref_file])
             .with(["race", race.name])
@@ -133,7 +133,7 @@ impl Setup for Rival {
 
 impl Rival {
     /// The programs; `prepare` has built them, so this only finds them.
-    fn built(&self) -> Result<Built, Failure> {
+    fn built(&self) -> Result<BuiltPrograms, Failure> {
         Ok(self.library.build()?)
     }
 }
@@ -160,14 +160,14 @@ impl Library {
     ///
     /// # Errors
     /// A package is missing, or the compiler fails.
-    pub fn build(self) -> Result<Built, Missing> {
+    pub fn build(self) -> Result<BuiltPrograms, Missing> {
         let workshop = self.workshop();
         let version = self.version(&workshop)?;
         let dir = workshop.programs(&version, |dir| match self.package() {
             Some(package) => self.compile(&workshop, dir, package),
             None => cargo(&workshop, dir),
         })?;
-        Ok(Built { client: dir.join("client"), server: dir.join("server"), version })
+        Ok(BuiltPrograms { client: dir.join("client"), server: dir.join("server"), version })
     }
 
     /// Its name for `pkg-config`; `None` for the one that cargo builds.

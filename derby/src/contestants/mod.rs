@@ -26,7 +26,7 @@ mod wine;
 mod workshop;
 
 pub(crate) use contestant::OPERATION;
-pub use contestant::{Between, Contestant, Setup, Stand};
+pub use contestant::{Contestant, Intermediary, ServerPlace, Setup};
 pub use missing::Missing;
 pub use router::{Route, Router};
 

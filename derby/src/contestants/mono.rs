@@ -11,13 +11,13 @@
 
 use super::published::{BYTES_NET_TCP, BYTES_WS_HTTP};
 use super::workshop::Workshop;
-use super::{Contestant, Missing, OPERATION, Route, Setup, Stand};
+use super::{Contestant, Missing, OPERATION, Route, ServerPlace, Setup};
 use crate::broken;
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::Race;
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Setup for Mono {
         race.counts(operation) && (!self.sleeps || race.transfers() || operation == race.headline)
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let built = built()?;
         let listen =
             stand.port.map_or_else(|| stand.host.to_owned(), |port| format!("{}:{port}", stand.host));
@@ -102,12 +102,12 @@ impl Setup for Mono {
             self.mono(&built, stand)?.with([&built.server]).with(["--ref-file"]).with([&stand.ref_file]);
         let launch = launch.with(["--binding", self.binding.name, "--listen", &listen]);
         Ok(Some(match stand.publish {
-            Some(Place::Tcp(port)) => launch.with(["--publish", &format!("{}:{port}", stand.host)]),
+            Some(RelayAddress::Tcp(port)) => launch.with(["--publish", &format!("{}:{port}", stand.host)]),
             _ => launch,
         }))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let built = built()?;
         let mut plan = plan.clone();
         if self.sleeps && !race.transfers() {
@@ -156,7 +156,7 @@ impl Setup for Mono {
 impl Mono {
     /// The virtual machine, with the library of the contestant: the copy without sleeps, or none but
     /// the installed one.
-    fn mono(&self, built: &Built, stand: &Stand<'_>) -> Result<Launch, Failure> {
+    fn mono(&self, built: &BuiltPrograms, stand: &ServerPlace<'_>) -> Result<Launch, Failure> {
         let launch = if stand.placement.remote { named(stand)? } else { Launch::new("mono") };
         Ok(if self.sleeps { launch } else { launch.where_is("MONO_PATH", &built.awake) })
     }
@@ -164,7 +164,7 @@ impl Mono {
 
 /// Mono asks for the names of addresses, which nobody answers between two namespaces. So it is started
 /// in a mount namespace of its own, with a table of hosts that has both names.
-fn named(stand: &Stand<'_>) -> Result<Launch, Failure> {
+fn named(stand: &ServerPlace<'_>) -> Result<Launch, Failure> {
     let hosts = stand.dir.join("hosts");
     let text =
         format!("127.0.0.1 localhost\n{} server-side\n{} client-side\n", stand.host, stand.client_host);
@@ -174,7 +174,7 @@ fn named(stand: &Stand<'_>) -> Result<Launch, Failure> {
 }
 
 /// The programs, built.
-pub(super) struct Built {
+pub(super) struct BuiltPrograms {
     /// `client.exe REF-FILE BINDING race calls|bytes [PLAN]`.
     client: PathBuf,
     /// `server.exe --ref-file FILE --binding BINDING --listen HOST[:PORT] [--publish HOST:PORT]`.
@@ -210,12 +210,12 @@ const LIBRARY: &str = "System.ServiceModel.dll";
 const PLACES: [&str; 2] = ["/usr/lib/mono", "/usr/local/lib/mono"];
 
 /// The programs; `prepare` has built them, so this only finds them.
-fn built() -> Result<Built, Failure> {
+fn built() -> Result<BuiltPrograms, Failure> {
     Ok(build()?)
 }
 
 /// Builds client, server, router and library, once for these sources and this version of Mono.
-pub(super) fn build() -> Result<Built, Missing> {
+pub(super) fn build() -> Result<BuiltPrograms, Missing> {
     WORKSHOP.needs("mono", "--version")?;
     WORKSHOP.needs("mcs", "--version")?;
     let said = WORKSHOP.run(Path::new("/"), "mono", &["--version"])?;
@@ -225,7 +225,7 @@ pub(super) fn build() -> Result<Built, Missing> {
     let dir = WORKSHOP.products(version, &[CLIENT, SERVER, ROUTER, &library], compile)?;
     let (client, server, router, awake) =
         (dir.join(CLIENT), dir.join(SERVER), dir.join(ROUTER), dir.join(AWAKE));
-    Ok(Built { client, server, router, awake, version: format!("Mono {number}") })
+    Ok(BuiltPrograms { client, server, router, awake, version: format!("Mono {number}") })
 }
 
 /// Compiles the three programs and the editor, and has the editor copy the library. Runs in the

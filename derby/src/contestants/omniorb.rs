@@ -10,11 +10,11 @@
 
 use super::published::{BYTES_CORBA, CALLS_CORBA};
 use super::workshop::{Workshop, compiler};
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::process::Launch;
 use crate::race::{CONNECTION_POINT, Race};
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use everywire_model::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Setup for OmniOrb {
         race.counts(operation) && operation != CONNECTION_POINT
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let endpoint = match self.transport {
             "tcp" => {
                 format!(
@@ -75,17 +75,17 @@ impl Setup for OmniOrb {
             LARGEST_MESSAGE,
         ]);
         Ok(Some(match stand.publish {
-            Some(Place::Tcp(port)) => {
+            Some(RelayAddress::Tcp(port)) => {
                 launch.with(["-ORBendPointPublish", &format!("giop:tcp:127.0.0.1:{port}")])
             }
-            Some(Place::Unix(path)) => {
+            Some(RelayAddress::Unix(path)) => {
                 launch.with(["-ORBendPointPublish", &format!("giop:unix:{}", path.display())])
             }
             None => launch,
         }))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let launch = Launch::new(built()?.client)
             .with([&stand.ref_file])
             .with(["race", race.name])
@@ -108,13 +108,13 @@ impl Setup for OmniOrb {
 }
 
 /// The programs; `prepare` has built them, so this only finds them.
-fn built() -> Result<Built, Failure> {
+fn built() -> Result<BuiltPrograms, Failure> {
     Ok(build()?)
 }
 
 /// The programs, built.
 #[derive(Debug, Clone)]
-pub struct Built {
+pub struct BuiltPrograms {
     /// Calls the objects of a file of references; see its source for what it can do.
     pub client: PathBuf,
     /// Serves the contracts, and writes a file of references.
@@ -166,10 +166,10 @@ const WORKSHOP: Workshop = Workshop {
 ///
 /// # Errors
 /// A package is missing, or the compiler fails.
-pub fn build() -> Result<Built, Missing> {
+pub fn build() -> Result<BuiltPrograms, Missing> {
     let version = version()?;
     let dir = WORKSHOP.programs(&version, compile)?;
-    Ok(Built { client: dir.join("client"), server: dir.join("server"), version })
+    Ok(BuiltPrograms { client: dir.join("client"), server: dir.join("server"), version })
 }
 
 /// The version of the installed broker.

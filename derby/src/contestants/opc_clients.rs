@@ -5,7 +5,7 @@
 
 use super::ours::opc::{Open, open};
 use super::workshop::Workshop;
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::contestants::published::{CALLBACKS_WIRE, ITEMS_DCOM};
 use crate::link::INTERFACE;
 use crate::measure::Plan;
@@ -122,13 +122,13 @@ impl Setup for Client {
         found.and_then(|operation| operation.reads).is_some_and(|reads| reads.clients == Clients::One)
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let host = self.library.host;
         let script = format!("ip address add {host}/24 dev {INTERFACE} && exec \"$0\" \"$@\"");
         Ok(Some(open(stand, host)?.launch.by("sh", ["-c", &script])))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let (folder, program) = self.find()?;
         let Open { user, password, class, .. } = open(stand, self.library.host)?;
         let launch = if self.library.engine == "java" {

@@ -2,7 +2,7 @@
 //! of our own for each (`rivals/opcua/`) read as many floats with time and status.
 
 use super::workshop::Workshop;
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::process::Launch;
 use crate::race::{Clients, Race};
@@ -102,11 +102,11 @@ impl Setup for Rival {
             && (!race.rated || operation == crate::race::TYPICAL)
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         Ok(Some(self.launch()?.with(["serve"]).with([&stand.ref_file]).with([stand.host])))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         Ok(self.launch()?.with([&stand.ref_file]).with(["race", race.name]).with(plan.arguments()))
     }
 

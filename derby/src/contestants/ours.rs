@@ -25,14 +25,14 @@ mod split;
 mod stubs;
 mod wcf;
 
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use crate::{broken, say, unknown};
-use courses::{Course, INTEGRITY, Way};
+use courses::{CourseRoute, INTEGRITY, WireCourse};
 use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const FAMILY: &str = "everywire";
 
 /// The wire whose contestants' names do not say it: `everywire-tcp` is GIOP. It came first.
-const USUAL: Course = Course::Giop;
+const USUAL: WireCourse = WireCourse::Giop;
 
 /// Messages of this size are let through by both sides.
 const LARGEST_MESSAGE: u64 = 128 << 20;
@@ -66,7 +66,7 @@ pub(super) fn all() -> Vec<Contestant> {
         published: None,
         setup: Box::new(Ours { course: USUAL, way: None, mode: DEFAULT, level: "" }),
     }];
-    let contestant = |course: Course, way: &'static Way, name, title, mode, setup| Contestant {
+    let contestant = |course: WireCourse, way: &'static CourseRoute, name, title, mode, setup| Contestant {
         name,
         title,
         family: FAMILY,
@@ -85,7 +85,7 @@ pub(super) fn all() -> Vec<Contestant> {
             contestant(USUAL, way, name, title, mode, setup)
         }));
     }
-    for course in Course::ALL.into_iter().filter(|course| *course != USUAL && course.speech().is_some()) {
+    for course in WireCourse::ALL.into_iter().filter(|course| *course != USUAL && course.speech().is_some()) {
         for way in course.ways() {
             all.extend(course.levels(way.transport).iter().enumerate().map(|(at, level)| {
                 let usual = at == 0;
@@ -125,7 +125,7 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
     };
     let parsed = Node::new().parse(first)?;
     let profile = parsed.profiles.first();
-    let course = profile.and_then(|profile| Course::of(profile.wire)).unwrap_or(USUAL);
+    let course = profile.and_then(|profile| WireCourse::of(profile.wire)).unwrap_or(USUAL);
     let endpoint = profile.and_then(|profile| profile.endpoints.first());
     let scheme = first.split(['+', ':']).next().unwrap_or_default();
     let scheme = course.ways().iter().find(|way| way.scheme == scheme).or_else(|| course.ways().first());
@@ -144,9 +144,9 @@ pub(super) fn against(reference: &str) -> Result<Contestant, Failure> {
 
 /// One of our contestants: a wire, a way to its server, and how eagerly or how well protected it goes.
 struct Ours {
-    course: Course,
+    course: WireCourse,
     /// `None`: in process.
-    way: Option<&'static Way>,
+    way: Option<&'static CourseRoute>,
     mode: &'static str,
     /// Of protection; empty where there are none.
     level: &'static str,
@@ -174,7 +174,7 @@ impl Setup for Ours {
         }
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let Some(way) = self.way else { return Ok(None) };
         let address = self.course.address(way, &stand.socket(), stand.port, stand.router, stand.host);
         let address = self.course.protected(address, self.level, way.transport, stand.dir);
@@ -185,13 +185,13 @@ impl Setup for Ours {
             .with([&stand.ref_file])
             .with([self.course.wire(), &address]);
         Ok(Some(match stand.publish {
-            Some(Place::Tcp(port)) => launch.with(["tcp".to_owned(), port.to_string()]),
-            Some(Place::Unix(path)) => launch.with(["unix"]).with([path]),
+            Some(RelayAddress::Tcp(port)) => launch.with(["tcp".to_owned(), port.to_string()]),
+            Some(RelayAddress::Unix(path)) => launch.with(["unix"]).with([path]),
             None => launch,
         }))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let launch = Launch::own(if self.way.is_none() { "race-in-process" } else { "race" })?;
         Ok(self
             .at_home(launch, stand.dir)
@@ -213,7 +213,8 @@ impl Setup for Ours {
 
     fn frames(&self) -> Option<fn(&[u8]) -> usize> {
         // The secret of our hub is that of its own socket: nobody gets past a relay.
-        let seen = |way: &Way| matches!(way.transport, "unix" | "tcp") && way.route != Route::Dcopserver;
+        let seen =
+            |way: &CourseRoute| matches!(way.transport, "unix" | "tcp") && way.route != Route::Dcopserver;
         self.way.is_some_and(seen).then_some(self.course.frames())
     }
 }
@@ -235,7 +236,7 @@ impl Ours {
 
     /// Where the client can be called back, or `NOWHERE`: only cycles call back, and only some wires
     /// need a connection of its own for that.
-    fn home(&self, stand: &Stand<'_>, race: &Race) -> String {
+    fn home(&self, stand: &ServerPlace<'_>, race: &Race) -> String {
         let home = self.way.and_then(|way| {
             let address = self.course.home(way, &stand.client_socket(), stand.client_host)?;
             Some(self.course.protected(address, self.level, way.transport, stand.dir))
@@ -246,7 +247,7 @@ impl Ours {
 
 /// A server that somebody else started: nothing is launched for it but our client.
 struct Against {
-    course: Course,
+    course: WireCourse,
     references: String,
 }
 
@@ -255,13 +256,13 @@ impl Setup for Against {
         Ok(None)
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         std::fs::write(&stand.ref_file, &self.references)
             .map_err(|error| broken(format!("{}: {error}", stand.ref_file.display())))?;
         Ok(None)
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         Ok(Launch::own("race-foreign")?
             .with([DEFAULT])
             .with([&stand.ref_file])
@@ -281,9 +282,9 @@ impl Setup for Against {
 
 /// The interface that an operation of this name belongs to, on a wire whose calls say only the operation.
 pub(super) fn interface_of(wire: &str, operation: &str) -> Option<&'static str> {
-    match Course::of(wire)? {
-        Course::Giop => cycles::giop::interface_of(operation),
-        Course::Dbus | Course::Dcop | Course::Dcom | Course::Wcf => None,
+    match WireCourse::of(wire)? {
+        WireCourse::Giop => cycles::giop::interface_of(operation),
+        WireCourse::Dbus | WireCourse::Dcop | WireCourse::Dcom | WireCourse::Wcf => None,
     }
 }
 
@@ -342,15 +343,15 @@ fn known(race: &str) -> Result<&'static Race, Failure> {
 
 /// Routes between the peers at a socket, until it is killed.
 fn hub(socket: &str) -> Result<(), Failure> {
-    let program = Course::Dcop.speech().and_then(|wire| wire.programs().first());
+    let program = WireCourse::Dcop.speech().and_then(|wire| wire.programs().first());
     let program = program.ok_or_else(|| broken("no wire brings a hub"))?;
     let mut server = (program.open)(&[("socket", Some(socket))])?;
     everywire::hub::run(&mut *server, &everywire::hub::Settings::default(), &everywire::hub::Stop::new()?)
 }
 
 /// The course of this wire, for a child.
-fn taken(course: &str) -> Result<Course, Failure> {
-    Course::of(course).ok_or_else(|| unknown(format!("unknown course `{course}`")))
+fn taken(course: &str) -> Result<WireCourse, Failure> {
+    WireCourse::of(course).ok_or_else(|| unknown(format!("unknown course `{course}`")))
 }
 
 /// A node in this mode, which lets messages of `LARGEST_MESSAGE` through.
@@ -364,7 +365,7 @@ fn node(mode: &str) -> Node {
 fn serve_child(
     mode: &str,
     ref_file: &Path,
-    course: Course,
+    course: WireCourse,
     address: &str,
     publish: &[String],
 ) -> Result<(), Failure> {
@@ -446,9 +447,9 @@ pub fn serve_with(serve: &Serve, latency: Latency, max_message: u64) -> Result<(
     if serve.on.is_empty() {
         return Err(unknown("there is no address to serve on").with_hint("try iiop://127.0.0.1:0"));
     }
-    let mut nodes: Vec<(Course, Node)> = Vec::new();
+    let mut nodes: Vec<(WireCourse, Node)> = Vec::new();
     for address in &serve.on {
-        let course = Course::at(address);
+        let course = WireCourse::at(address);
         let node = match nodes.iter().find(|(held, _)| *held == course) {
             Some((_, node)) => node.clone(),
             None => {
@@ -496,8 +497,8 @@ mod tests {
         let Some(Endpoint::Tcp { port, .. }) = reference.profiles[0].endpoints.first().cloned() else {
             panic!()
         };
-        let relay = crate::relay::Relay::new(&Place::Tcp(0), Place::Tcp(port)).unwrap();
-        let Place::Tcp(port) = *relay.place() else { panic!() };
+        let relay = crate::relay::Relay::new(&RelayAddress::Tcp(0), RelayAddress::Tcp(port)).unwrap();
+        let RelayAddress::Tcp(port) = *relay.place() else { panic!() };
         publish_at(&mut reference, &Endpoint::Tcp { host: "127.0.0.1".into(), port });
         let caller = Node::new();
         let object =

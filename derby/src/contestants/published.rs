@@ -9,16 +9,18 @@
 //! Invariant: each operation named here is one of its race, and each system is named by a constant, by
 //! which contestants say what stands beside them.
 
-use crate::race::{CALLBACK, CONNECTION_POINT, FOUR_PROCESSES, FOUR_THREADS, Published, READ_1, READ_100};
+use crate::race::{
+    CALLBACK, CONNECTION_POINT, FOUR_PROCESSES, FOUR_THREADS, PublishedFigure, READ_1, READ_100,
+};
 
 /// Microseconds for 10,000 calls, as published.
-const fn ten_thousand(system: &'static str, operation: &'static str, us: u32) -> Published {
-    Published { system, operation, us: us as f64 / 10_000.0, kb_per_s: None, remote: false, cpu: "" }
+const fn ten_thousand(system: &'static str, operation: &'static str, us: u32) -> PublishedFigure {
+    PublishedFigure { system, operation, us: us as f64 / 10_000.0, kb_per_s: None, remote: false, cpu: "" }
 }
 
 /// Kilobytes a second as published; a kilobyte is taken as 1000 bytes.
-const fn throughput(system: &'static str, payload: u32, kb_per_s: u32, remote: bool) -> Published {
-    Published {
+const fn throughput(system: &'static str, payload: u32, kb_per_s: u32, remote: bool) -> PublishedFigure {
+    PublishedFigure {
         system,
         operation: if payload == 100 { SMALL } else { LARGE },
         us: payload as f64 * 1000.0 / kb_per_s as f64,
@@ -29,18 +31,18 @@ const fn throughput(system: &'static str, payload: u32, kb_per_s: u32, remote: b
 }
 
 /// Of one machine: 100 B and 1 MB, in kilobytes a second.
-const fn local(system: &'static str, small: u32, large: u32) -> [Published; 2] {
+const fn local(system: &'static str, small: u32, large: u32) -> [PublishedFigure; 2] {
     [throughput(system, 100, small, false), throughput(system, 1_000_000, large, false)]
 }
 
 /// The same of two.
-const fn remote(system: &'static str, small: u32, large: u32) -> [Published; 2] {
+const fn remote(system: &'static str, small: u32, large: u32) -> [PublishedFigure; 2] {
     [throughput(system, 100, small, true), throughput(system, 1_000_000, large, true)]
 }
 
 /// Microseconds for one of so many, in so many milliseconds.
-const fn each(system: &'static str, operation: &'static str, ms: u32, many: u32) -> Published {
-    Published {
+const fn each(system: &'static str, operation: &'static str, ms: u32, many: u32) -> PublishedFigure {
+    PublishedFigure {
         system,
         operation,
         us: ms as f64 * 1000.0 / many as f64,
@@ -51,8 +53,8 @@ const fn each(system: &'static str, operation: &'static str, ms: u32, many: u32)
 }
 
 /// Milliseconds for 1000 cycles, which is microseconds for one.
-const fn cycles(operation: &'static str, ms: f64, remote: bool) -> Published {
-    Published { system: CALLBACKS_DCOM, operation, us: ms, kb_per_s: None, remote, cpu: "" }
+const fn cycles(operation: &'static str, ms: f64, remote: bool) -> PublishedFigure {
+    PublishedFigure { system: CALLBACKS_DCOM, operation, us: ms, kb_per_s: None, remote, cpu: "" }
 }
 
 /// The system whose figures stand beside every contestant of the same wire in race 2.
@@ -76,7 +78,7 @@ pub const CALLBACKS_WIRE: &str = "dcom";
 pub const CALLBACKS_DCOM: &str = "DCOM";
 
 /// Race 1: 1000 cycles, runs 2 to 5 (their median), the first dropped.
-pub const CALLBACKS: &[Published] = &[
+pub const CALLBACKS: &[PublishedFigure] = &[
     cycles(CONNECTION_POINT, 5412.5, false),
     cycles(CALLBACK, 7015.0, false),
     cycles(CONNECTION_POINT, 8958.0, true),
@@ -93,7 +95,7 @@ pub const CALLBACKS_NOTES: &[&str] = &[
 ];
 
 /// Race 2, Athlon XP 2800.
-pub const CALLS: &[Published] = &[
+pub const CALLS: &[PublishedFigure] = &[
     ten_thousand(CALLS_CORBA, "void_call", 626_480),
     ten_thousand(CALLS_CORBA, "in_int_call", 629_227),
     ten_thousand(CALLS_CORBA, "out_int_call", 660_020),
@@ -136,8 +138,8 @@ const fn reads(
     seconds: f64,
     remote: bool,
     cpu: &'static str,
-) -> Published {
-    Published { system, operation, us: seconds * 1e6 / many as f64, kb_per_s: None, remote, cpu }
+) -> PublishedFigure {
+    PublishedFigure { system, operation, us: seconds * 1e6 / many as f64, kb_per_s: None, remote, cpu }
 }
 
 /// The system of race 3.
@@ -146,7 +148,7 @@ pub const ITEMS_DCOM: &str = "OPC over DCOM";
 pub const ITEMS_IN_PROCESS: &str = "OPC in process";
 
 /// Race 3, P233. Four clients read 18,775 items a second together, so 1000 reads of each took 21.3 s.
-pub const ITEMS: &[Published] = &[
+pub const ITEMS: &[PublishedFigure] = &[
     reads(ITEMS_DCOM, READ_100, 10_000, 16.0, false, "40 / 60"),
     reads(ITEMS_DCOM, READ_1, 50_000, 15.0, false, "50 / 50"),
     reads(ITEMS_DCOM, READ_100, 1000, 15.0, true, "10 / 12"),
@@ -179,8 +181,8 @@ pub const SMALL: &str = "GetBytes 100 B";
 pub const LARGE: &str = "GetBytes 1 MB";
 
 /// Race 4: one PC, Core 2 Duo 2.66 GHz, and two of them on 100BASE.
-pub const BYTES: &[Published] = {
-    const ALL: [[Published; 2]; 7] = [
+pub const BYTES: &[PublishedFigure] = {
+    const ALL: [[PublishedFigure; 2]; 7] = [
         local(BYTES_WS_HTTP, 174, 31_480),
         local(BYTES_NET_TCP, 444, 251_610),
         local(BYTES_CORBA, 2583, 249_840),
@@ -216,7 +218,7 @@ pub const COPY_CHANGE: &str = "copy, change a header, forward";
 pub const TYPED: &str = "typed";
 
 /// Race 5: forwarded messages a second, by form.
-pub const BROKER: &[Published] =
+pub const BROKER: &[PublishedFigure] =
     &[each(BROKER_WCF, COPY, 1000, 11_317), each(BROKER_WCF, CHANGE_COPY, 1000, 6854)];
 
 /// What is to be said about race 5.

@@ -11,11 +11,11 @@
 mod memory;
 mod stream;
 
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::{Plan, measure, several};
 use crate::process::Launch;
 use crate::race::{ALL, Clients, Operation, Race};
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use crate::{broken, unknown};
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
@@ -86,20 +86,20 @@ impl Setup for Raw {
         race.floor.is_none_or(|floor| floor == operation) && (alone || self.transport != "shm")
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let mut launch = Launch::own("raw-server")?.with([self.transport]).with([&stand.ref_file]);
         launch = match self.transport {
             "tcp" => launch.with([format!("{}:{}", stand.host, stand.port.unwrap_or(0))]),
             _ => launch.with([stand.socket()]),
         };
         Ok(Some(match stand.publish {
-            Some(Place::Tcp(port)) => launch.with([format!("{}:{port}", stand.host)]),
-            Some(Place::Unix(path)) => launch.with([path]),
+            Some(RelayAddress::Tcp(port)) => launch.with([format!("{}:{port}", stand.host)]),
+            Some(RelayAddress::Unix(path)) => launch.with([path]),
             None => launch,
         }))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let spin = if stand.placement.shares_a_cpu() { "yield" } else { "spin" };
         Ok(Launch::own("raw-client")?
             .with([self.transport])

@@ -4,7 +4,7 @@ use super::Missing;
 use crate::broken;
 use crate::buses::{Bus, Program, Settings};
 use crate::placement::Placement;
-use crate::process::{Launch, Running};
+use crate::process::{ChildGuard, Launch};
 use everywire_model::Failure;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Route {
                 address: bus.address().to_owned(),
                 socket: bus.socket(),
                 id: bus.id(),
-                _program: Held::Bus(bus),
+                _program: RouterProcess::Bus(bus),
             }));
         }
         // What passes messages on between two others is started when the backend is there.
@@ -107,11 +107,11 @@ impl Route {
         }
         let socket = dir.join("hub.sock");
         let launch = self.at_home(Launch::own("hub")?, dir).with([&socket]);
-        let mut running = Running::start(&launch, &placement.server.into(), dir, "hub")?;
+        let mut running = ChildGuard::start(&launch, &placement.server.into(), dir, "hub")?;
         // It tells its clients where it is when it is ready for them.
         running.await_file(&dir.join(AUTHORITY), READY)?;
         let address = socket.to_str().ok_or_else(|| broken("a path that is no text"))?.to_owned();
-        Ok(Some(Router { address, id: running.id(), socket, _program: Held::Own(running) }))
+        Ok(Some(Router { address, id: running.id(), socket, _program: RouterProcess::Own(running) }))
     }
 }
 
@@ -123,12 +123,12 @@ pub struct Router {
     pub socket: PathBuf,
     /// Its process.
     pub id: u32,
-    _program: Held,
+    _program: RouterProcess,
 }
 
 /// Kept only to be ended.
 #[allow(dead_code)]
-enum Held {
+enum RouterProcess {
     Bus(Bus),
-    Own(Running),
+    Own(ChildGuard),
 }

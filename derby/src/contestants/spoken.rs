@@ -2,11 +2,11 @@
 //! the number by which an answer finds its question.
 
 use super::ours;
-use everywire_model::wire::{Explained, Part};
+use everywire_model::wire::{MessageListing, Part};
 
 /// What is found in the listing of one message.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spoken {
+pub(crate) struct ListedMessage {
     pub(crate) interface: Option<String>,
     pub(crate) operation: Option<String>,
     /// The number of the question that this is, or that this answers.
@@ -15,7 +15,7 @@ pub(crate) struct Spoken {
 
 /// What a message of this wire says, from the parts of its listing. Each wire names them differently,
 /// and names of parts are all that is known of a wire here.
-pub(crate) fn of(wire: &str, explained: &Explained) -> Spoken {
+pub(crate) fn of(wire: &str, explained: &MessageListing) -> ListedMessage {
     let find = |names: &[&str]| {
         names.iter().find_map(|name| explained.parts.iter().find(|part| part.name == *name)).map(text)
     };
@@ -38,7 +38,7 @@ pub(crate) fn of(wire: &str, explained: &Explained) -> Spoken {
     });
     let interface = interface.map(|id| ours::name_of(&id).map_or(id, str::to_owned));
     let number = find(&["REPLY_SERIAL", "request id", "call id", "serial"]);
-    Spoken { interface, operation, number }
+    ListedMessage { interface, operation, number }
 }
 
 /// What stands in brackets at the end of a text.
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn an_answer_has_the_number_of_its_question() {
         let part = |name: &'static str, value: &str| Part { offset: 0, len: 0, name, value: value.into() };
-        let explained = |parts: Vec<Part>| Explained { parts, ..Explained::default() };
+        let explained = |parts: Vec<Part>| MessageListing { parts, ..MessageListing::default() };
         let question = of("giop", &explained(vec![part("request id", "7"), part("operation", "attach")]));
         assert_eq!(question.interface.as_deref(), Some("derby::Callback"));
         let answer = of("giop", &explained(vec![part("request id", "7")]));
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn identities_and_numbers_are_named() {
         let part = |name: &'static str, value: &str| Part { offset: 0, len: 0, name, value: value.into() };
-        let explained = |parts: Vec<Part>| Explained { parts, ..Explained::default() };
+        let explained = |parts: Vec<Part>| MessageListing { parts, ..MessageListing::default() };
         let own = of(
             "dcom",
             &explained(vec![

@@ -7,7 +7,7 @@
 //! stay for a while after their last program; they are no children of ours (`leaves_helpers`).
 
 use super::workshop::Workshop;
-use super::{Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::{Launch, output};
@@ -44,12 +44,12 @@ impl Setup for Wine {
         !race.signals && !race.reads() && !race.passes()
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         let built = built()?;
         Ok(Some(built.launch("server").with([&stand.ref_file])))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let built = built()?;
         Ok(built.launch("client").with([&stand.ref_file]).with(["race", race.name]).with(plan.arguments()))
     }
@@ -109,12 +109,12 @@ const CXX: &str = "x86_64-w64-mingw32-g++";
 const INCLUDE: &str = "-I/usr/include/wine/wine/windows";
 const LIBRARIES: [&str; 4] = ["-lole32", "-loleaut32", "-lrpcrt4", "-luuid"];
 
-struct Built {
+struct BuiltPrograms {
     programs: PathBuf,
     version: String,
 }
 
-impl Built {
+impl BuiltPrograms {
     /// A program under Wine, with the environment of the prefix.
     fn launch(&self, program: &str) -> Launch {
         environment()
@@ -138,7 +138,7 @@ fn environment() -> [(&'static str, PathBuf); 3] {
     ]
 }
 
-fn built() -> Result<Built, Failure> {
+fn built() -> Result<BuiltPrograms, Failure> {
     Ok(build()?)
 }
 
@@ -149,7 +149,7 @@ fn prefix_is_made() -> bool {
 }
 
 /// Builds the programs and makes the prefix, once.
-fn build() -> Result<Built, Missing> {
+fn build() -> Result<BuiltPrograms, Missing> {
     for program in ["wine", IDL, CC, CXX] {
         WORKSHOP.needs(program, if program == IDL { "-V" } else { "--version" })?;
     }
@@ -170,7 +170,7 @@ fn build() -> Result<Built, Missing> {
         server.arg("--wait").envs(environment());
         output(server).map_err(|error| failed(error.to_string()))?;
     }
-    Ok(Built { programs, version })
+    Ok(BuiltPrograms { programs, version })
 }
 
 fn compile(dir: &Path) -> Result<(), Missing> {

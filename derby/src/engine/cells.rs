@@ -15,7 +15,7 @@ use crate::contestants::published::{self, CALLBACKS_DCOM};
 use crate::measure::Line;
 use crate::placement::Placement;
 use crate::race::{Operation, Race};
-use crate::report::{FEW, Passing, Row};
+use crate::report::{FEW, PassFigures, Row};
 use crate::stats::{Times, confidence, median, us};
 
 /// What is known so far. `Default` is the cell before its first round.
@@ -157,7 +157,7 @@ pub(super) fn row(
         passing: operation.passes.zip(contestant.setup.lane()).map(|(passes, lane)| {
             let messages_per_s = calls as f64 * 1e6 / cell.total_us.max(1.0);
             let published = race.published_by(published::BROKER_WCF, contestant.mode, false);
-            Passing::new(lane, passes, messages_per_s, each(cell.hop_cpu_us), published)
+            PassFigures::new(lane, passes, messages_per_s, each(cell.hop_cpu_us), published)
         }),
     }
 }

@@ -10,15 +10,15 @@
 //! row, and never zero; a failure here is told and costs the contestant nothing.
 
 use super::{Derby, State, operations_of};
-use crate::contestants::{Contestant, Stand, ours};
+use crate::contestants::{Contestant, ServerPlace, ours};
 use crate::fresh::Fresh;
 use crate::measure::Plan;
 use crate::options::Options;
 use crate::pace::Rest;
 use crate::process::complete;
 use crate::race::{Operation, Race};
-use crate::relay::{Passed, Place, Relay, free_port};
-use crate::report::{LeftOut, Report, Split};
+use crate::relay::{Relay, RelayAddress, RelayRecord, free_port};
+use crate::report::{OmittedEntry, Report, Split};
 use crate::sides::{READY, Server, client};
 use everywire_model::Failure;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Derby<'_> {
             return none();
         }
         if !self.goes_on() {
-            self.left_out.push(LeftOut {
+            self.left_out.push(OmittedEntry {
                 what: format!("frames of {} in `{}`", contestant.name, race.name),
                 why: "the time was over; give more with --time".into(),
             });
@@ -88,14 +88,18 @@ impl Derby<'_> {
             let server = Server::prepare(&fresh, contestant, placement, None)?;
             let (behind, before, port) = if contestant.transport == "tcp" {
                 let port = free_port()?;
-                (Place::Tcp(port), Place::Tcp(0), Some(port))
+                (RelayAddress::Tcp(port), RelayAddress::Tcp(0), Some(port))
             } else {
                 // The client's side of a router, or that of the server itself.
-                (Place::Unix(server.socket(placement)), Place::Unix(fresh.path().join("relay.sock")), None)
+                (
+                    RelayAddress::Unix(server.socket(placement)),
+                    RelayAddress::Unix(fresh.path().join("relay.sock")),
+                    None,
+                )
             };
             let relay = Relay::new(&before, behind)?;
             let server = server.start(contestant, placement, port, Some(relay.place()))?;
-            let stand = Stand { publish: Some(relay.place()), port, ..server.stand(placement) };
+            let stand = ServerPlace { publish: Some(relay.place()), port, ..server.stand(placement) };
             race.operations
                 .iter()
                 .map(|operation| {
@@ -131,12 +135,12 @@ impl Derby<'_> {
     fn passed(
         &self,
         relay: &Relay,
-        stand: &Stand<'_>,
+        stand: &ServerPlace<'_>,
         contestant: &Contestant,
         race: &Race,
         operation: &Operation,
         calls: u64,
-    ) -> Result<Passed, Failure> {
+    ) -> Result<RelayRecord, Failure> {
         let plan = Plan {
             calls,
             warmup: 0,

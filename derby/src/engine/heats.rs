@@ -23,7 +23,7 @@ use crate::load::Account;
 use crate::measure::{Line, Plan};
 use crate::placement::{Loops, Placement};
 use crate::race::Race;
-use crate::report::{ENOUGH, LeftOut, Report, Row};
+use crate::report::{ENOUGH, OmittedEntry, Report, Row};
 use crate::sides::{Server, client};
 use everywire_model::Failure;
 use std::rc::Rc;
@@ -191,7 +191,7 @@ impl Derby<'_> {
         let need = self.need(heat, who);
         let slot = self.pace.allot(now, client_of(race, contestant), need, longest);
         let (Some(slot), Some(server)) = (slot, server) else {
-            self.left_out.push(LeftOut {
+            self.left_out.push(OmittedEntry {
                 what: format!("{} in `{}` at {}", contestant.name, race.name, placement.name),
                 why: format!(
                     "the time was over before all {} rounds had been run; give more with --time",
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
     use crate::contestants;
     use crate::options::Options;
-    use crate::pace::{Course, Load, Pace, Rest};
+    use crate::pace::{Load, Pace, Rest, RoundPlan};
     use crate::placement;
     use crate::progress::Progress;
     use crate::race;
@@ -362,7 +362,7 @@ mod tests {
         assert!(names.iter().all(|name| all.iter().any(|held| held.name == *name)));
         let (placements, waves) =
             (placement::named(&options.placements).unwrap(), all.iter().map(wave).collect::<Vec<_>>());
-        let course = Course { rounds: 3, everywhere: false };
+        let course = RoundPlan { rounds: 3, everywhere: false };
         let ground = Ground {
             options: &options,
             races: &races,

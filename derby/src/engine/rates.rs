@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::pace::Rest;
 use crate::placement::Placement;
 use crate::race::Race;
-use crate::report::LeftOut;
+use crate::report::OmittedEntry;
 use crate::sides::client;
 use everywire_model::Failure;
 use std::rc::Rc;
@@ -115,7 +115,7 @@ impl Derby<'_> {
                     return Ok(());
                 }
                 if left.is_some_and(|left| left < takes) {
-                    self.left_out.push(LeftOut {
+                    self.left_out.push(OmittedEntry {
                         what: format!("{} in `{}` at {}", contestant.name, race.name, placement.name),
                         why: "it takes longer than what was left of the time; give more with --time".into(),
                     });

@@ -18,11 +18,11 @@ use crate::measure::Plan;
 use crate::options::Options;
 use crate::pace::Rest;
 use crate::placement::Placement;
-use crate::process::Spot;
+use crate::process::ProcessPlacement;
 use crate::race::{CALLBACK, CONNECTION_POINT, Operation, Race};
-use crate::report::{LeftOut, Report, Row};
+use crate::report::{OmittedEntry, Report, Row};
 use crate::sides::{Server, client};
-use crate::traced::{CYCLES, Cycle, Rider, cycles, why};
+use crate::traced::{CYCLES, Cycle, TracedContestant, cycles, why};
 use crate::{broken, interrupted};
 use everywire_model::Failure;
 use everywire_trace::Trace;
@@ -72,7 +72,7 @@ impl Derby<'_> {
         let mut all = Vec::new();
         for contestant in contestants {
             if !self.goes_on() {
-                self.left_out.push(LeftOut {
+                self.left_out.push(OmittedEntry {
                     what: format!("the wire trace of {}", contestant.name),
                     why: "the time was over; give more with --time".into(),
                 });
@@ -108,7 +108,7 @@ impl Derby<'_> {
         let mut all = Vec::new();
         for operation in race.operations.iter().filter(|o| contestant.setup.does(race, o.name)) {
             let file = server.dir.join(format!("{}.pcap", operation.short));
-            let spot = Spot { cpu: None, net: Some(link.server.descriptors()) };
+            let spot = ProcessPlacement { cpu: None, net: Some(link.server.descriptors()) };
             let capture = Capture::start(&spot, INTERFACE, &file, &server.dir)?;
             let plan = plan(operation, PAUSE + delay * 10);
             let lines = client(&server.stand(placement), Some(link), contestant, race, &plan, None)?.lines;
@@ -199,11 +199,11 @@ fn way(row: &Row) -> String {
 }
 
 /// A row with its steady cycle; `None` if that was not traced.
-fn rider<'a>(report: &'a Report, row: &Row, title: &'a str) -> Option<Rider<'a>> {
+fn rider<'a>(report: &'a Report, row: &Row, title: &'a str) -> Option<TracedContestant<'a>> {
     let cycle = report.traces.iter().find(|cycle| {
         cycle.name == row.name && cycle.operation == row.operation && cycle.cycle == "steady"
     })?;
-    Some(Rider {
+    Some(TracedContestant {
         title,
         cycle,
         ms: row.median_us,

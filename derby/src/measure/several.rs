@@ -11,7 +11,7 @@
 
 use super::{Line, Plan, Timed, cpu_us, spent, warm};
 use crate::broken;
-use crate::process::{Launch, Spot};
+use crate::process::{Launch, ProcessPlacement};
 use everywire_model::Failure;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Stdio};
@@ -107,7 +107,7 @@ impl Member {
     /// Starts one with pipes for both directions. It runs on the CPU of this process, which it
     /// inherits.
     fn start(launch: &Launch) -> Result<Self, Failure> {
-        let mut command = launch.command(&Spot::default());
+        let mut command = launch.command(&ProcessPlacement::default());
         // What it complains of stands among what its client complains of.
         // Its standard error is that of this process, where the coordinator finds it.
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

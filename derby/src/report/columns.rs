@@ -4,7 +4,7 @@
 use super::table::{PLACEMENTS, median};
 use super::{Report, Row, short};
 use crate::contestants::Route;
-use crate::race::{Published, Race};
+use crate::race::{PublishedFigure, Race};
 
 /// A column: one system of then, or one contestant of today.
 pub(super) struct Column {
@@ -33,7 +33,7 @@ pub(super) fn of(report: &Report, race: &Race) -> Vec<Column> {
     let Some(placement) = placement else { return Vec::new() };
     let mut columns = Vec::new();
     for system in systems(race) {
-        let figures = |figure: &'static Published| Some(short(figure.us));
+        let figures = |figure: &'static PublishedFigure| Some(short(figure.us));
         columns.push(Column {
             title: format!("{system}, published"),
             past: true,

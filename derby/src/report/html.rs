@@ -194,7 +194,7 @@ fn absent(report: &Report) -> String {
             escape(&absent.remedy)
         )
     };
-    let left = |left: &super::LeftOut| {
+    let left = |left: &super::OmittedEntry| {
         let what: Vec<&str> = left.what.split("; ").collect();
         if let [one] = what[..] {
             return format!(

@@ -21,7 +21,7 @@ mod table;
 mod transfers;
 mod verdict;
 
-pub use passes::Passing;
+pub use passes::PassFigures;
 
 use crate::contestants::Route;
 use crate::load::Load;
@@ -65,11 +65,11 @@ pub struct Report {
     /// How long the races took.
     pub seconds: f64,
     /// Who raced, with versions.
-    pub contestants: Vec<Entered>,
+    pub contestants: Vec<ContestantEntry>,
     /// Who could not, why, and what to do about it.
     pub absent: Vec<Absent>,
     /// What was asked for and not done, and why.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedEntry>,
     /// What clients of a foreign server say about it.
     pub remarks: Vec<String>,
     /// Where the time of one of our calls goes.
@@ -164,12 +164,12 @@ pub struct Row {
     /// Median over the published time.
     pub ratio_to_published: Option<f64>,
     /// What passed between client and backend, in the race of those that stand there.
-    pub passing: Option<Passing>,
+    pub passing: Option<PassFigures>,
 }
 
 /// A contestant that raced.
 #[derive(Debug, Clone, Serialize)]
-pub struct Entered {
+pub struct ContestantEntry {
     /// Its name.
     pub name: String,
     /// The same for people.
@@ -191,14 +191,14 @@ pub struct Absent {
 
 /// Something that was asked for, by name or because nothing else was, and is not in the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct OmittedEntry {
     /// What it is.
     pub what: String,
     /// Why, and what to do about it.
     pub why: String,
 }
 
-impl LeftOut {
+impl OmittedEntry {
     /// One for each reason, with everything that was left out for it.
     pub(crate) fn grouped(all: &[Self]) -> Vec<Self> {
         let mut grouped: Vec<Self> = Vec::new();
@@ -540,9 +540,9 @@ pub(crate) mod tests {
 
     #[test]
     fn what_was_left_out_for_one_reason_stands_together() {
-        let left = |what: &str, why: &str| LeftOut { what: what.into(), why: why.into() };
+        let left = |what: &str, why: &str| OmittedEntry { what: what.into(), why: why.into() };
         let all = [left("a", "late"), left("b", "far"), left("c", "late"), left("a", "late")];
-        assert_eq!(LeftOut::grouped(&all), [left("a; c", "late"), left("b", "far")]);
+        assert_eq!(OmittedEntry::grouped(&all), [left("a; c", "late"), left("b", "far")]);
     }
 
     #[test]
@@ -552,7 +552,7 @@ pub(crate) mod tests {
         let warning = "The machine was busy: other programs used 40 % of its CPUs".to_owned();
         report.load = Some(Load { others_share: 0.4, busy: true, warning: Some(warning), ..Load::default() });
         report.interrupted = Some("SIGINT".into());
-        report.left_out.push(LeftOut { what: "half of it".into(), why: "time".into() });
+        report.left_out.push(OmittedEntry { what: "half of it".into(), why: "time".into() });
         report.judge();
         let (text, page, json) = (report.to_table(), report.to_html(), report.to_json().unwrap());
         for part in ["too few: 37", "used 40 % of its CPUs", "interrupted by SIGINT", "half of it"] {

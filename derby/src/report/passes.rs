@@ -13,9 +13,9 @@ use super::chart::{Strip, bars, dots};
 use super::html::class;
 use super::markup::{Line, escape, table};
 use super::table::{Grid, PLACEMENTS, few};
-use super::{Entered, Report, Row, grouped, short};
+use super::{ContestantEntry, Report, Row, grouped, short};
 use crate::contestants::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
-use crate::race::{ALL, HEADLINE_PASSED, Operation, Passes, Published, Race};
+use crate::race::{ALL, HEADLINE_PASSED, Operation, Passes, PublishedFigure, Race};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ const ALONE: &str = "10 kB";
 
 /// What is known of a row of this race beside its times. `None` where something does not apply or cannot be known.
 #[derive(Debug, Clone, Serialize)]
-pub struct Passing {
+pub struct PassFigures {
     /// The wire and its binding, for people.
     pub lane: &'static str,
     /// Orders in the answer.
@@ -56,14 +56,14 @@ pub struct Passing {
     pub rate_to_published: Option<f64>,
 }
 
-impl Passing {
+impl PassFigures {
     /// What a cell knows by itself; the ratios to other rows are put in by `relate`.
     pub(crate) fn new(
         lane: &'static str,
         passes: Passes,
         messages_per_s: f64,
         hop_cpu_us: Option<f64>,
-        published: Option<&Published>,
+        published: Option<&PublishedFigure>,
     ) -> Self {
         let published_per_s = published.map(|figure| 1e6 / figure.us);
         Self {
@@ -146,8 +146,9 @@ fn of_lane<'r>(rows: &[&'r Row], lane: &str) -> Vec<&'r Row> {
 /// entered come in their order, and then those that are known by their rows alone.
 fn titles<'r>(report: &'r Report, lane: &str, rows: &[&'r Row]) -> Vec<(&'r str, &'r str, bool)> {
     let raced = |name: &str| rows.iter().any(|row| row.name == name);
-    let begins =
-        |entered: &&Entered| entered.title.strip_prefix(lane).is_some_and(|rest| rest.starts_with(": "));
+    let begins = |entered: &&ContestantEntry| {
+        entered.title.strip_prefix(lane).is_some_and(|rest| rest.starts_with(": "))
+    };
     let mut all: Vec<(&str, &str, bool)> = Vec::new();
     // Of a report that is still to be written nobody has entered.
     let known = report.contestants.iter().filter(begins).map(|entered| (&*entered.name, &*entered.title));
@@ -370,7 +371,7 @@ pub(super) fn verdicts(report: &Report) -> Vec<String> {
 
 /// The row of a family in one form, for the message that stands for the others. Mono as shipped is left
 /// out.
-fn headline<'r>(rows: &[&'r Row], family: &str, form: &str) -> Option<(&'r Row, &'r Passing)> {
+fn headline<'r>(rows: &[&'r Row], family: &str, form: &str) -> Option<(&'r Row, &'r PassFigures)> {
     let fits = |row: &&&'r Row| {
         row.operation == HEADLINE_PASSED
             && row.contestant == family
@@ -383,11 +384,11 @@ fn headline<'r>(rows: &[&'r Row], family: &str, form: &str) -> Option<(&'r Row, 
 
 /// Ours in its plainest form, or else the rivals alone, beside no hop and beside the forwarder.
 fn beside(race: &str, lane: &str, title: &str, rows: &[&Row]) -> Option<String> {
-    let rivals: Vec<(&Row, &Passing)> =
+    let rivals: Vec<(&Row, &PassFigures)> =
         ["haproxy", "nginx", "mono"].iter().filter_map(|family| headline(rows, family, PASS)).collect();
     let name =
         |row: &Row| row.title.strip_prefix(lane).unwrap_or(&row.title).trim_start_matches(": ").to_owned();
-    let told = |(row, passing): &(&Row, &Passing)| {
+    let told = |(row, passing): &(&Row, &PassFigures)| {
         let beside = |ratio: Option<f64>, of: &str| ratio.map(|ratio| format!("{ratio:.2} {of}"));
         let parts = [
             Some(format!("{} messages/s{}", grouped(passing.messages_per_s), few(row))),
@@ -440,7 +441,7 @@ mod tests {
             (row.race, row.contestant, row.mode, row.operation) = (race.name, contestant, mode, operation);
             (row.name, row.title, row.median_us) = (name.into(), format!("A lane: <{name}>"), median);
             let published = race.published_by("WCF broker", mode, false);
-            row.passing = Some(Passing::new("A lane", passes, 1e6 / median, cpu, published));
+            row.passing = Some(PassFigures::new("A lane", passes, 1e6 / median, cpu, published));
             row
         };
         report.rows = vec![
@@ -453,7 +454,7 @@ mod tests {
             row("everywire", "everywire-a-copy", COPY, HEADLINE_PASSED, 50.0, Some(11.0)),
             row("haproxy", "haproxy-a", PASS, HEADLINE_PASSED, 40.0, Some(16.0)),
         ];
-        report.contestants.push(Entered {
+        report.contestants.push(ContestantEntry {
             name: "everywire-a-typed".into(),
             title: "A lane: <typed>".into(),
             version: None,

@@ -107,7 +107,7 @@ fn rate(kb_per_s: f64) -> String {
 }
 
 /// A published figure as a throughput; as a time where only that was published.
-fn rate_published(figure: &crate::race::Published) -> String {
+fn rate_published(figure: &crate::race::PublishedFigure) -> String {
     figure.kb_per_s.map_or_else(|| time(figure.us), rate)
 }
 
@@ -125,7 +125,7 @@ fn published(
     race: &Race,
     operation: &str,
     about: &str,
-    figure: &dyn Fn(&crate::race::Published) -> String,
+    figure: &dyn Fn(&crate::race::PublishedFigure) -> String,
 ) -> String {
     let of = |system: &&str| {
         let found = race.published_by(system, operation, false)?;

@@ -18,14 +18,14 @@ const PUT_OFF: [&str; 3] = ["RemRelease", "SimplePing", "ComplexPing"];
 
 /// A frame, and what is known of it.
 #[derive(Debug, Clone)]
-pub(super) struct Passed {
+pub(super) struct RelayedFrame {
     pub(super) time: Duration,
     pub(super) frame: Frame,
     /// The place of the question that it answers.
     pub(super) answers: Option<usize>,
 }
 
-impl Passed {
+impl RelayedFrame {
     fn is_put_off(&self) -> bool {
         self.frame.operation.as_deref().is_some_and(|operation| PUT_OFF.contains(&operation))
     }
@@ -39,7 +39,11 @@ impl Passed {
 /// Which cycle each of these frames is of, from 0, and whether it passed when that cycle was over.
 /// `None` if no question of the client's is in every cycle. `began` and `ended` say when the client
 /// began each and had its end, as time since 1970.
-pub(super) fn tell(all: &[Passed], began: &[Duration], ended: &[Duration]) -> Option<Vec<(usize, bool)>> {
+pub(super) fn tell(
+    all: &[RelayedFrame],
+    began: &[Duration],
+    ended: &[Duration],
+) -> Option<Vec<(usize, bool)>> {
     let mut answered = vec![None; all.len()];
     for (at, passed) in all.iter().enumerate() {
         if let Some(question) = passed.answers.and_then(|question| answered.get_mut(question)) {
@@ -68,8 +72,8 @@ pub(super) fn tell(all: &[Passed], began: &[Duration], ended: &[Duration]) -> Op
         .iter()
         .enumerate()
         .map(|(at, passed)| {
-            let first_use = |opening: &Passed| {
-                let used = |other: &Passed| {
+            let first_use = |opening: &RelayedFrame| {
+                let used = |other: &RelayedFrame| {
                     !other.frame.opens() && other.frame.connection == opening.frame.connection
                 };
                 all.iter().position(used).unwrap_or(at)
@@ -99,7 +103,7 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    fn passed(us: u64, outward: bool, operation: &str, answers: Option<usize>) -> Passed {
+    fn passed(us: u64, outward: bool, operation: &str, answers: Option<usize>) -> RelayedFrame {
         let frame = Frame {
             at_us: 0.0,
             outward,
@@ -110,11 +114,11 @@ mod tests {
             bytes: 10,
             after: false,
         };
-        Passed { time: at(us), frame, answers }
+        RelayedFrame { time: at(us), frame, answers }
     }
 
     /// Three cycles without any pause; in the first one something else is asked before, and its release comes in the midst of the second.
-    fn talk() -> Vec<Passed> {
+    fn talk() -> Vec<RelayedFrame> {
         let mut all = vec![passed(0, true, "is_a", None), passed(1, false, "is_a", Some(0))];
         for cycle in 0..3 {
             let base = 10 + cycle * 10;
@@ -164,7 +168,7 @@ mod tests {
 
     #[test]
     fn without_a_question_in_every_cycle_nothing_is_told() {
-        let all: Vec<Passed> = talk().into_iter().take(6).collect();
+        let all: Vec<RelayedFrame> = talk().into_iter().take(6).collect();
         assert_eq!(tell(&all, &[at(5), at(9)], &[at(8), at(20)]), None);
         assert_eq!(tell(&[], &[at(5)], &[at(8)]), None);
     }

@@ -5,7 +5,7 @@
 //! [{"name": "next", "shape": "sequence<Node>"}]}`. When that is read, each level of it is made when somebody
 //! looks at it.
 //!
-//! `Teller` goes from shapes to JSON, `Listener` back. A name in the JSON means, in this order: a word of
+//! `DescriptionWriter` goes from shapes to JSON, `Listener` back. A name in the JSON means, in this order: a word of
 //! `kinds`, a struct or union around it, a type of the contract. The teller writes a name alone only where
 //! the contract has the same type under it.
 //!
@@ -36,10 +36,10 @@ const PARTS: usize = 4096;
 
 /// A shape as JSON: a word where that says all, else an object.
 pub(super) fn describe(shape: &Shape, notation: &dyn Notation) -> Json {
-    Teller { notation, open: Vec::new(), parts: 0 }.shape(shape, DEPTH)
+    DescriptionWriter { notation, open: Vec::new(), parts: 0 }.shape(shape, DEPTH)
 }
 
-struct Teller<'n> {
+struct DescriptionWriter<'n> {
     /// Knows the types of the contract.
     notation: &'n dyn Notation,
     /// The structs and unions around the part at hand: identity and name.
@@ -48,7 +48,7 @@ struct Teller<'n> {
     parts: usize,
 }
 
-impl Teller<'_> {
+impl DescriptionWriter<'_> {
     /// One part; beyond the bounds it is told by its noun alone.
     fn shape(&mut self, shape: &Shape, depth: usize) -> Json {
         self.parts += 1;

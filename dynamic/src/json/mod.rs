@@ -27,7 +27,7 @@ mod write;
 
 pub use kinds::is_nameless;
 pub(crate) use read::optional;
-pub use read::{Misfit, read, read_word};
+pub use read::{JsonMismatch, read, read_word};
 pub use template::template;
 pub use types::{NodeNotation, Types};
 pub use write::{discriminator, file_of, held, word, write};

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// A part of the JSON that does not fit the contract.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct JsonMismatch {
     /// Where: `arguments.items[3].name`. From the whole that the caller named.
     path: String,
     /// What is wrong there.
@@ -34,7 +34,7 @@ pub struct Misfit {
     pub missing: bool,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for JsonMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Misfit {
 ///
 /// # Errors
 /// The JSON does not fit the shape; the message says where and how.
-pub fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notation) -> Result<Value, Misfit> {
+pub fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notation) -> Result<Value, JsonMismatch> {
     Reader { path: path.to_owned(), notation }.value(shape, json)
 }
 
@@ -53,7 +53,12 @@ pub fn read(shape: &Shape, json: &Json, path: &str, notation: &dyn Notation) -> 
 ///
 /// # Errors
 /// The word does not fit the shape.
-pub fn read_word(shape: &Shape, word: &str, path: &str, notation: &dyn Notation) -> Result<Value, Misfit> {
+pub fn read_word(
+    shape: &Shape,
+    word: &str,
+    path: &str,
+    notation: &dyn Notation,
+) -> Result<Value, JsonMismatch> {
     let mut reader = Reader { path: path.to_owned(), notation };
     let resolved = shape.resolved();
     let parsed: Option<Json> = serde_json::from_str(word).ok();
@@ -105,7 +110,7 @@ struct Reader<'n> {
 
 impl Reader<'_> {
     /// A value of this shape.
-    fn value(&mut self, shape: &Shape, json: &Json) -> Result<Value, Misfit> {
+    fn value(&mut self, shape: &Shape, json: &Json) -> Result<Value, JsonMismatch> {
         macro_rules! integer {
             ($type:ident, $number:expr) => {
                 match exact($number) {
@@ -205,7 +210,7 @@ impl Reader<'_> {
     }
 
     /// A text within its bound, which counts characters.
-    fn text(&self, shape: &Text, value: &str) -> Result<Value, Misfit> {
+    fn text(&self, shape: &Text, value: &str) -> Result<Value, JsonMismatch> {
         match shape.bound {
             Some(bound) if value.chars().count() > bound as usize => {
                 let count = value.chars().count();
@@ -216,7 +221,7 @@ impl Reader<'_> {
     }
 
     /// A list, of as many elements as the shape allows.
-    fn items(&mut self, shape: &Shape, json: &Json) -> Result<Value, Misfit> {
+    fn items(&mut self, shape: &Shape, json: &Json) -> Result<Value, JsonMismatch> {
         let element = shape.element().unwrap_or(&Shape::Void);
         if matches!(element.resolved(), Shape::U8) {
             let data = self.octet_data(json)?;
@@ -232,13 +237,13 @@ impl Reader<'_> {
     }
 
     /// Text stands for its octets in UTF-8.
-    fn octet_data(&mut self, json: &Json) -> Result<Vec<u8>, Misfit> {
+    fn octet_data(&mut self, json: &Json) -> Result<Vec<u8>, JsonMismatch> {
         match json {
             Json::String(text) => Ok(text.as_bytes().to_vec()),
             Json::Array(items) => {
                 let octet = |json: &Json| json.as_u64().and_then(|value| u8::try_from(value).ok());
                 let read = |(index, item)| {
-                    octet(item).ok_or_else(|| Misfit {
+                    octet(item).ok_or_else(|| JsonMismatch {
                         path: format!("{}[{index}]", self.path),
                         ..self.wrong(format!("{item} does not fit u8"))
                     })
@@ -261,13 +266,13 @@ impl Reader<'_> {
     }
 
     /// Octets, of as many as the shape allows.
-    fn octets(&self, shape: &Shape, data: Vec<u8>) -> Result<Value, Misfit> {
+    fn octets(&self, shape: &Shape, data: Vec<u8>) -> Result<Value, JsonMismatch> {
         self.count(shape, data.len())?;
         Ok(Value::Bytes(Bytes::from(data)))
     }
 
     /// Whether a list may have so many elements.
-    fn count(&self, shape: &Shape, count: usize) -> Result<(), Misfit> {
+    fn count(&self, shape: &Shape, count: usize) -> Result<(), JsonMismatch> {
         match shape {
             Shape::Array(array) if array.len as usize != count => {
                 Err(self.wrong(format!("{} elements are expected, not {count}", array.len)))
@@ -283,7 +288,7 @@ impl Reader<'_> {
     }
 
     /// The fields of a struct by name; those that may be empty may be missing.
-    fn fields(&mut self, fields: &[Field], object: &Map<String, Json>) -> Result<Value, Misfit> {
+    fn fields(&mut self, fields: &[Field], object: &Map<String, Json>) -> Result<Value, JsonMismatch> {
         let names = || fields.iter().map(|field| field.name.as_ref()).collect::<Vec<_>>().join(", ");
         if let Some(unknown) = object.keys().find(|key| fields.iter().all(|field| field.name != **key)) {
             let known = if fields.is_empty() {
@@ -302,7 +307,7 @@ impl Reader<'_> {
                 None if optional(&field.shape) => Value::Nothing,
                 None => {
                     let message = format!("`{}` is missing; the fields are {}", field.name, names());
-                    return Err(Misfit { missing: true, ..self.wrong(message) });
+                    return Err(JsonMismatch { missing: true, ..self.wrong(message) });
                 }
             };
             values.push((field.name.to_string(), value));
@@ -311,7 +316,7 @@ impl Reader<'_> {
     }
 
     /// The fields of a struct without names, in order.
-    fn places(&mut self, fields: &[Field], items: &[Json]) -> Result<Value, Misfit> {
+    fn places(&mut self, fields: &[Field], items: &[Json]) -> Result<Value, JsonMismatch> {
         if items.len() != fields.len() {
             return Err(self.wrong(format!("{} values are expected, not {}", fields.len(), items.len())));
         }
@@ -324,7 +329,7 @@ impl Reader<'_> {
     }
 
     /// A handle of a file, for reading.
-    fn open(&self, file: &str) -> Result<Value, Misfit> {
+    fn open(&self, file: &str) -> Result<Value, JsonMismatch> {
         if !self.notation.opens_files() {
             return Err(self.wrong(format!("`{file}` is not opened: a handle cannot be given here")));
         }
@@ -333,7 +338,7 @@ impl Reader<'_> {
         Ok(Value::Handle(HeldHandle(Arc::new(opened.into()))))
     }
 
-    fn union(&mut self, union: &Union, object: &Map<String, Json>) -> Result<Value, Misfit> {
+    fn union(&mut self, union: &Union, object: &Map<String, Json>) -> Result<Value, JsonMismatch> {
         let Some(json) = object.get("discriminator") else {
             return Err(
                 self.wrong("`discriminator` is missing; a union is {\"discriminator\": ..., \"arm\": ...}")
@@ -367,7 +372,7 @@ impl Reader<'_> {
     }
 
     /// A discriminator: a value of its shape, as the number that unions are selected by.
-    fn label(&mut self, shape: &Shape, json: &Json) -> Result<i64, Misfit> {
+    fn label(&mut self, shape: &Shape, json: &Json) -> Result<i64, JsonMismatch> {
         let value = self.value(shape, json)?;
         let label = match (&value, shape.resolved()) {
             (Value::Bool(value), _) => Some(i64::from(*value)),
@@ -381,7 +386,7 @@ impl Reader<'_> {
     }
 
     /// Pairs stay in their order; whether keys are twice is the wire's matter.
-    fn map(&mut self, map: &MapShape, json: &Json) -> Result<Value, Misfit> {
+    fn map(&mut self, map: &MapShape, json: &Json) -> Result<Value, JsonMismatch> {
         let mut pairs = Vec::new();
         match json {
             Json::Object(object) => {
@@ -410,13 +415,13 @@ impl Reader<'_> {
     }
 
     /// A key of an object: text as it is, anything else as the JSON that the text is.
-    fn key(&mut self, shape: &Shape, text: &str) -> Result<Value, Misfit> {
+    fn key(&mut self, shape: &Shape, text: &str) -> Result<Value, JsonMismatch> {
         let number = shape.width().and_then(|_| serde_json::from_str(text).ok());
         self.value(shape, &number.unwrap_or_else(|| Json::from(text)))
     }
 
     /// A value that brings its own shape, or plain JSON that suggests one.
-    fn any(&mut self, json: &Json) -> Result<Value, Misfit> {
+    fn any(&mut self, json: &Json) -> Result<Value, JsonMismatch> {
         let plain = |shape: Shape, value: Value| Ok(Value::Variant(Box::new((TypedShape(shape), value))));
         match json {
             Json::Null => plain(Shape::Void, Value::Nothing),
@@ -443,12 +448,12 @@ impl Reader<'_> {
     }
 
     /// The shape that JSON describes, as a mistake of this place.
-    fn described(&self, told: &Json) -> Result<Shape, Misfit> {
+    fn described(&self, told: &Json) -> Result<Shape, JsonMismatch> {
         described::shape_of(told, self.notation).map_err(|message| self.wrong(message))
     }
 
     /// A description of a type. One that can only be passed on has its octets.
-    fn type_code(&mut self, json: &Json) -> Result<Value, Misfit> {
+    fn type_code(&mut self, json: &Json) -> Result<Value, JsonMismatch> {
         let code = match json {
             Json::Null => TypeCode::null(),
             Json::Object(object) if let Some(encoded) = object.get("encoded") => {
@@ -476,8 +481,8 @@ impl Reader<'_> {
     fn within<T>(
         &mut self,
         part: &str,
-        read: impl FnOnce(&mut Self) -> Result<T, Misfit>,
-    ) -> Result<T, Misfit> {
+        read: impl FnOnce(&mut Self) -> Result<T, JsonMismatch>,
+    ) -> Result<T, JsonMismatch> {
         let len = self.path.len();
         self.path.push_str(part);
         let result = read(self);
@@ -486,12 +491,12 @@ impl Reader<'_> {
     }
 
     /// A mistake at this place.
-    fn wrong(&self, message: impl Into<String>) -> Misfit {
-        Misfit { path: self.path.clone(), message: message.into(), missing: false }
+    fn wrong(&self, message: impl Into<String>) -> JsonMismatch {
+        JsonMismatch { path: self.path.clone(), message: message.into(), missing: false }
     }
 
     /// The JSON is of another kind than the shape wants.
-    fn unfit(&self, shape: &Shape, json: &Json) -> Misfit {
+    fn unfit(&self, shape: &Shape, json: &Json) -> JsonMismatch {
         self.wrong(format!("{} is expected, not {}", expected(shape), noun(json)))
     }
 }

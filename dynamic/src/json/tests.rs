@@ -10,7 +10,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{Misfit, Notation, read, read_word, template, write};
+use super::{JsonMismatch, Notation, read, read_word, template, write};
 use everywire::{Failure, Initiator, Kind, Reference, Value};
 use everywire_model::shape::{
     Arm, Array, Enum, Field, Hold, Map, Referent, Sequence, Shape, Struct, Text, Union,
@@ -258,7 +258,7 @@ fn words_of_a_command_line_need_few_quotes() {
     let error = word(&Shape::I32, "five").unwrap_err();
     assert_eq!(error.to_string(), "arguments.v: a number (i32) is expected, not text");
     let missing = read(&order(), &json!({}), "arguments", &Plain).unwrap_err();
-    assert!(matches!(missing, Misfit { missing: true, .. }));
+    assert!(matches!(missing, JsonMismatch { missing: true, .. }));
 }
 
 /// As [`Plain`], on a machine whose files the JSON may name.

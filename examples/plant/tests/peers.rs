@@ -1,7 +1,7 @@
 //! What the README says of the plant: two nodes on TCP of this machine.
 
 use everywire::Node;
-use everywire_opc::remote::{Address, Branch, DataAccess, Event, Manner, Wanted, servers};
+use everywire_opc::remote::{Address, Branch, DataAccess, Event, SubscriptionRequest, UpdateMode, servers};
 use everywire_opc::{Code, Data};
 use plant::{NAME, Tank};
 use std::sync::mpsc;
@@ -27,11 +27,11 @@ fn a_client_finds_the_plant_hears_of_it_and_closes_the_valve() {
     assert_eq!(ids, ["Tank.Level", "Tank.Valve"]);
 
     let (tell, told) = mpsc::channel();
-    let wanted = Wanted { rate: Duration::from_millis(10), ..Wanted::default() };
+    let wanted = SubscriptionRequest { rate: Duration::from_millis(10), ..SubscriptionRequest::default() };
     let subscription = plant.subscribe(&["Tank.Level"], wanted, move |event| drop(tell.send(event))).unwrap();
     let next = || told.recv_timeout(PATIENCE).unwrap();
     let Event::Live(live) = next() else { panic!("it is not live") };
-    assert_eq!(live.manner, Manner::Callbacks);
+    assert_eq!(live.manner, UpdateMode::Callbacks);
     let level = || match next() {
         Event::Values(values) => values[0].value.data.clone(),
         other => panic!("no values: {other:?}"),

@@ -9,8 +9,8 @@
 
 use everywire_opc::browse::{Direction, Elements, Filter, Kind, page};
 use everywire_opc::{
-    Change, Client, Code, Data, Engine, FileTime, Given, Group, GroupState, Item, ItemDef, Moment, Quality,
-    Quotas, ReadFrom, Refresh, Report, Settings, Table, VarType, Vqt,
+    Change, Client, Code, Data, Engine, FileTime, Group, GroupState, Item, ItemDef, Moment, Quality, Quotas,
+    ReadFrom, Refresh, Report, Settings, Table, VarType, Vqt, WriteVqt,
 };
 use std::sync::Arc;
 
@@ -109,10 +109,10 @@ impl Words<'_> {
         }
     }
 
-    fn given(&mut self) -> Given {
+    fn given(&mut self) -> WriteVqt {
         let data = self.data();
         match self.byte() % 4 {
-            0 => Given {
+            0 => WriteVqt {
                 data,
                 quality: Some(Quality(0x18)),
                 time: Some(FileTime(u64::from(self.number()) << 32)),

@@ -3,8 +3,8 @@
 
 use bytes::BytesMut;
 use everywire_auth::sasl::{
-    Accept, Admitted, Authenticated, Client, ClientOptions, Guid, Identity, Keyring, MAX_LINE, MAX_LINES,
-    Mechanism, Progress, SaslError, Server, ServerOptions,
+    Accept, Authenticated, AuthenticatedClient, Client, ClientOptions, Guid, Identity, Keyring, MAX_LINE,
+    MAX_LINES, Mechanism, Progress, SaslError, Server, ServerOptions,
 };
 use std::io;
 
@@ -80,7 +80,7 @@ fn compare<T: PartialEq + std::fmt::Debug>(whole: &Outcome<T>, pieces: &Outcome<
     }
 }
 
-fn admitted(choice: u8, done: Admitted) {
+fn admitted(choice: u8, done: AuthenticatedClient) {
     assert!(mechanisms(choice).contains(&done.mechanism));
     match done.mechanism {
         Mechanism::External => assert!(choice & 8 != 0 && done.identity == Identity::User(1000)),

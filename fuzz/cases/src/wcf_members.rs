@@ -1,11 +1,11 @@
 //! Members of XmlSerializer contracts: attributes, texts beside them, flat lists, choices. Documents of both forms are read; what
 //! was read and written once reads the same ever after, in both forms.
 
-use everywire_model::body::Beside;
+use everywire_model::body::Attachments;
 use everywire_model::{Body, Budget, Bytes, Context, SendBuffer, Shape, Sink, Value};
 use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::plan::Plan;
-use everywire_wcf::values::{BINARY, Form, ReaderQuotas, Reading, TEXT, XML, write_body};
+use everywire_wcf::values::{BINARY, BodyContext, Form, ReaderQuotas, TEXT, XML, write_body};
 use std::sync::{Arc, LazyLock};
 
 const ORDERS: &str = include_str!("../../../wires/wcf/tests/contracts/orders.wsdl");
@@ -18,7 +18,7 @@ static SEND: LazyLock<(Arc<Plan>, Shape)> = LazyLock::new(|| {
 });
 
 fn read(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Option<Value> {
-    let reading = Reading { quotas, ..Reading::default() };
+    let reading = BodyContext { quotas, ..BodyContext::default() };
     let body = Body {
         bytes: Bytes::copy_from_slice(bytes),
         base: 0,
@@ -27,7 +27,7 @@ fn read(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Option<Value> {
         context: Context::default(),
         budget: Budget::for_message(bytes.len() as u64),
         codec: &XML,
-        beside: Some(Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() })),
+        beside: Some(Arc::new(Attachments { wire_state: Some(Arc::new(reading)), ..Attachments::default() })),
     };
     body.read(|source| Value::decode(&SEND.1, source)).ok()
 }

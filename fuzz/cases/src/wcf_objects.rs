@@ -2,13 +2,13 @@
 //! as a contract's types and as anything. What is read of no contract's types is the same when it was written and read again.
 
 use bytes::Bytes;
-use everywire_model::body::Beside;
+use everywire_model::body::Attachments;
 use everywire_model::shape::{
     Alias, Arm, Enum, Field, Hold, Map, Name, Pointer, PointerKind, Struct, Text, Union,
 };
 use everywire_model::{Body, Budget, Codec, Context, Interface, InterfaceKind, Operation, Shape, Value};
 use everywire_wcf::plan::Plan;
-use everywire_wcf::values::{BINARY, ReaderQuotas, Reading, TEXT, Types, XML};
+use everywire_wcf::values::{BINARY, BodyContext, ReaderQuotas, TEXT, Types, XML};
 use std::sync::{Arc, LazyLock};
 
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(shapes);
@@ -111,9 +111,9 @@ pub fn wcf_objects(data: &[u8]) {
     let types = (choice & 2 != 0).then(|| Arc::clone(&KNOWN));
     let quotas = if choice & 0x80 == 0 { ReaderQuotas::default() } else { ReaderQuotas::CLASSIC };
     let reading = |types| {
-        Arc::new(Beside {
-            wire_state: Some(Arc::new(Reading { quotas, types, ..Reading::default() })),
-            ..Beside::default()
+        Arc::new(Attachments {
+            wire_state: Some(Arc::new(BodyContext { quotas, types, ..BodyContext::default() })),
+            ..Attachments::default()
         })
     };
     let body = Body {

@@ -18,7 +18,7 @@ const FIELDS: usize = 256;
 /// The errors that were named so far, and what may not have their names.
 #[derive(Default)]
 pub(super) struct Exceptions {
-    known: HashMap<String, Known>,
+    known: HashMap<String, ErrorDefinition>,
     /// Those that were not defined yet.
     new: Vec<Hold<Struct>>,
     /// All interfaces of the file.
@@ -26,7 +26,7 @@ pub(super) struct Exceptions {
 }
 
 /// An error.
-struct Known {
+struct ErrorDefinition {
     held: Hold<Struct>,
     /// Signature and name of each value.
     values: Vec<(String, String)>,
@@ -138,7 +138,7 @@ fn exception(reader: &mut Reader<'_>, text: &Attribute<'_>) -> Option<Hold<Struc
     }
     let scoped = Name::from(reader.exceptions.scoped(name));
     let held = Hold::new(Struct { name: scoped, id: Name::from(name.to_owned()), fields: fields.into() });
-    let known = Known { held: held.clone(), values, span: text.span };
+    let known = ErrorDefinition { held: held.clone(), values, span: text.span };
     reader.exceptions.known.insert(name.to_owned(), known);
     reader.exceptions.new.push(held.clone());
     Some(held)

@@ -10,7 +10,7 @@
 //! template stands for many shapes.
 
 use super::document::{Argument, Class, Exception, Member, Type};
-use super::read::{ClassPlace, Found, MemberPlace};
+use super::read::{ClassPlace, LocatedDocument, MemberPlace};
 use super::types;
 use crate::empty::empty;
 use crate::report::{Problem, Report, Span};
@@ -30,7 +30,7 @@ const INHERITED: usize = 100_000;
 const SHAPES: usize = 100_000;
 
 /// Makes a contract; where the report then has mistakes, it must not be used.
-pub(super) fn contract(found: &Found, report: &mut Report) -> Contract {
+pub(super) fn contract(found: &LocatedDocument, report: &mut Report) -> Contract {
     let mut builder = Builder {
         report,
         types: Vec::new(),

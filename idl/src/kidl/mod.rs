@@ -74,7 +74,7 @@ pub fn print(contract: &Contract) -> Result<String, Unprintable> {
 
 /// The document of a text and the places of its parts; None after a mistake in the XML itself. Mistakes in
 /// single parts are in the report, so the caller must ask it as well.
-fn document(text: &str, file_name: &str, report: &mut Report) -> Option<read::Found> {
+fn document(text: &str, file_name: &str, report: &mut Report) -> Option<read::LocatedDocument> {
     let file = report.add_file(file_name, Arc::from(text));
     let root = xml::parse(text, file, report)?;
     read::document(&root, report)

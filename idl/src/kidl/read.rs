@@ -13,7 +13,7 @@ use crate::xml::{Element, shown};
 pub(super) const NAME: usize = 255;
 
 /// A document and where its parts stand.
-pub(super) struct Found {
+pub(super) struct LocatedDocument {
     pub(super) document: Document,
     /// As long as the classes of the document.
     pub(super) places: Vec<ClassPlace>,
@@ -38,7 +38,7 @@ pub(super) struct MemberPlace {
 }
 
 /// Reads a whole file. None where the root is another element.
-pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found> {
+pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<LocatedDocument> {
     if root.name != "DCOP-IDL" {
         let message = format!("the file is about {}, not about DCOP classes", shown(root.name));
         report.add(Problem::new(root.span, message).expected(["`<DCOP-IDL>`"]));
@@ -65,7 +65,7 @@ pub(super) fn document(root: &Element<'_>, report: &mut Report) -> Option<Found>
             _ => {}
         }
     }
-    Some(Found { document, places, exceptions })
+    Some(LocatedDocument { document, places, exceptions })
 }
 
 /// One class; None without a valid name.

@@ -15,14 +15,15 @@
 
 use super::build::{Pointer, Ty, Typed};
 use crate::empty::empty;
-use crate::omg::preprocess::Known;
+use crate::omg::preprocess::BuiltinFiles;
 use everywire_model::shape::{Alias, Array, Field, Name, PointerKind, Referent, Struct, Text, TextKind};
 use everywire_model::{Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape};
 use std::borrow::Cow;
 use std::rc::Rc;
 
 /// What is known without files.
-pub(super) const ALL: Known = Known { is_file: file, text: include_str!("known.midl"), is_type };
+pub(super) const ALL: BuiltinFiles =
+    BuiltinFiles { is_file: file, text: include_str!("known.midl"), is_type };
 
 /// Files that come with every compiler, and a word that each of them has wherever it comes from.
 const FILES: &[(&str, &str)] = &[
@@ -403,7 +404,7 @@ fn record(name: &'static str, fields: &[(&'static str, Shape)]) -> Shape {
 
 /// The structs of this list that a contract uses, put before its own definitions: so the contract is complete.
 pub(super) fn complete(contract: &mut Contract) {
-    let mut used = Used::default();
+    let mut used = UsedTypes::default();
     for definition in &contract.definitions {
         match definition {
             Definition::Type(shape) => used.parts(shape, 0),
@@ -422,14 +423,14 @@ pub(super) fn complete(contract: &mut Contract) {
 }
 
 #[derive(Default)]
-struct Used {
+struct UsedTypes {
     /// Names of structs that were met.
     names: Vec<Name>,
     /// The structs of the tables that are used, the inner ones first.
     found: Vec<Shape>,
 }
 
-impl Used {
+impl UsedTypes {
     /// A use of a type; the definitions of a contract are looked into once each, where they stand.
     fn shape(&mut self, shape: &Shape, depth: usize) {
         match shape {

@@ -24,10 +24,10 @@ mod made;
 mod parser;
 mod print;
 
-use crate::again;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::omg::preprocess::Preprocessor;
 use crate::preprocessing::Preprocessing;
+use crate::read_cache;
 use crate::report::Report;
 use everywire_model::Contract;
 use std::path::{Path, PathBuf};
@@ -106,5 +106,5 @@ pub fn is_midl(text: &str) -> bool {
 /// The contract, if the report has no mistake at the end.
 fn read(source: Preprocessor, given: &Preprocessing, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
-    again::built(report, "MIDL", given, |report| build::build(&items, report))
+    read_cache::built(report, "MIDL", given, |report| build::build(&items, report))
 }

@@ -22,9 +22,9 @@ pub(crate) mod preprocess;
 mod print;
 mod tokens;
 
-use crate::again;
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::preprocessing::Preprocessing;
+use crate::read_cache;
 use crate::report::Report;
 use everywire_model::Contract;
 use preprocess::Preprocessor;
@@ -74,5 +74,5 @@ pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagno
 fn read(source: Preprocessor, given: &Preprocessing, mut report: Report) -> Result<Contract, Diagnostics> {
     let items = parser::parse(source, &mut report);
     let ids = ids::assign(&items, &mut report);
-    again::built(report, "OMG IDL", given, |report| build::build(&items, &ids, report))
+    read_cache::built(report, "OMG IDL", given, |report| build::build(&items, &ids, report))
 }

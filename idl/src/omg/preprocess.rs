@@ -5,7 +5,7 @@
 //!
 //! State: a stack of files, of which the last is being read; the macros; and tokens that macros made and that
 //! come before anything from the files. A file's conditions live in its frame, so that an `#if` cannot end in
-//! another file. MIDL adds what every compiler of it knows without files (`Known`), and files in the
+//! another file. MIDL adds what every compiler of it knows without files (`BuiltinFiles`), and files in the
 //! background, in which mistakes do not count.
 //!
 //! Invariants: each canonical path becomes part of the contract at most once, so files that include one
@@ -61,12 +61,12 @@ pub(crate) struct Preprocessor {
     /// Bytes of all files that were read; at most `BYTES`.
     bytes: usize,
     /// For MIDL: which files come with every compiler of it, and what of them is known here.
-    known: Option<Known>,
+    known: Option<BuiltinFiles>,
 }
 
 /// What MIDL knows without files.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct BuiltinFiles {
     /// Whether a file of this name, with this text if there is one, is one of those that come with every compiler.
     pub(crate) is_file: fn(&str, Option<&str>) -> bool,
     /// The text that is read for all of them, also where the file itself is there.
@@ -76,7 +76,7 @@ pub(crate) struct Known {
     pub(crate) is_type: fn(&str) -> bool,
 }
 
-/// The name of [`Known::text`] among the files.
+/// The name of [`BuiltinFiles::text`] among the files.
 const KNOWN: &str = "known.midl";
 
 /// A file that is being read.
@@ -135,7 +135,7 @@ impl Preprocessor {
     }
 
     /// Reads MIDL. It is called before the first token is read.
-    pub(crate) fn midl(mut self, known: Known) -> Self {
+    pub(crate) fn midl(mut self, known: BuiltinFiles) -> Self {
         self.known = Some(known);
         // As its compiler does, so that headers of C show what is for it.
         let one = Token { kind: Kind::Integer(1), ..Token::default() };
@@ -439,7 +439,12 @@ impl Preprocessor {
     /// itself where it is there. Both are read in the background: definitions that a contract needs are found
     /// in them, and what is wrong in them does not matter. The built-in text is read once, whichever of those
     /// files is named first.
-    fn open_known(&mut self, known: Known, path: Option<PathBuf>, report: &mut Report) -> Option<Directive> {
+    fn open_known(
+        &mut self,
+        known: BuiltinFiles,
+        path: Option<PathBuf>,
+        report: &mut Report,
+    ) -> Option<Directive> {
         let mut opened = None;
         let has_room = self.frames.len() < limits::INCLUDES && self.included.len() < limits::FILES;
         if let Some(path) = path.filter(|_| has_room)

@@ -8,7 +8,7 @@
 //! content is.
 
 use super::names::QName;
-pub(super) use crate::again::{Origin, origin};
+pub(super) use crate::read_cache::{Origin, origin};
 use everywire_model::shape::{Struct, Union};
 use everywire_model::{Hold, Shape};
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 pub(super) const CELLS: usize = 1 << 16;
 
 /// By the documents, the type, and whether all that extend it are meant too.
-type Known = HashMap<(Origin, QName, bool), Cell>;
+type TypeCells = HashMap<(Origin, QName, bool), Cell>;
 
 /// The cells so far. Nothing is ever taken out: shapes elsewhere point to them.
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<TypeCells>> = LazyLock::new(Mutex::default);
 
 /// What a type or a family needs.
 #[derive(Clone, Copy)]

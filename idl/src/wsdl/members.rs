@@ -1,7 +1,7 @@
 //! The members of types: elements, in whatever way they stand beside one another.
 //!
 //! A struct is flat, a schema is not: sequences, choices and groups stand inside one another. All elements
-//! become fields in the order of the text, and `Place` carries down what the groups around say of them. What
+//! become fields in the order of the text, and `MemberPosition` carries down what the groups around say of them. What
 //! the struct cannot say by a field's shape becomes a mark (`marks`): which choice a member is an alternative
 //! of, that it is left out when empty, that it repeats without an element around it. A choice that is
 //! repeated is a list of unions (`choices`).
@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Where a member stands.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct MemberPosition {
     /// Whether what it stands in may be missing.
     pub(super) optional: bool,
     /// Whether it is one of several alternatives, and missing where another one is chosen.
@@ -130,7 +130,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let serialized = is_serialized(content, &name.namespace, self.schemas);
         for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
             if matches!(particle.local, "sequence" | "all" | "choice" | "group") {
-                let place = Place { serialized, ..Place::default() };
+                let place = MemberPosition { serialized, ..MemberPosition::default() };
                 depth = depth.max(self.particle(name, particle, place, &mut members)?);
             }
         }
@@ -143,13 +143,13 @@ impl<'n, 't> Types<'n, 't, '_> {
         &mut self,
         name: &QName,
         particle: &'n Node<'t>,
-        place: Place,
+        place: MemberPosition,
         members: &mut Members,
     ) -> Option<usize> {
         // Whatever stands in a group is walked wherever the group is named, so all of it counts.
         self.count(particle)?;
         let optional = place.optional || particle.get("minOccurs") == Some("0");
-        let place = Place { optional, ..place };
+        let place = MemberPosition { optional, ..place };
         match particle.local {
             _ if particle.space != SCHEMA => Some(0),
             "element" if is_schema(particle) => {
@@ -176,7 +176,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     members.choices = members.choices.saturating_add(1);
                 }
                 let choice = place.choice.or_else(|| (!alone).then_some(members.choices));
-                let place = Place { optional: true, alternative: true, choice, ..place };
+                let place = MemberPosition { optional: true, alternative: true, choice, ..place };
                 self.particles(name, particle, place, members)
             }
             "sequence" | "all" => {
@@ -186,7 +186,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 // Several members that are one alternative together are none to one another.
                 let several = parts(particle).nth(1).is_some();
                 let choice = place.choice.filter(|_| !several);
-                self.particles(name, particle, Place { choice, ..place }, members)
+                self.particles(name, particle, MemberPosition { choice, ..place }, members)
             }
             "group" => {
                 let group = particle.qname("ref", self.report)?;
@@ -211,7 +211,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         &mut self,
         name: &QName,
         group: &'n Node<'t>,
-        place: Place,
+        place: MemberPosition,
         members: &mut Members,
     ) -> Option<usize> {
         if self.nesting > 2 * NESTING {
@@ -234,7 +234,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         &mut self,
         of: &QName,
         element: &'n Node<'t>,
-        place: Place,
+        place: MemberPosition,
     ) -> Option<(Field, Typed)> {
         self.count(element)?;
         self.placed(of, element, place)
@@ -242,7 +242,7 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// An element inside a type that is counted already. Its shape says how it may be missing: by a mark, as
     /// an optional value, or not at all, where an empty value says the same.
-    fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: Place) -> Option<(Field, Typed)> {
+    fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: MemberPosition) -> Option<(Field, Typed)> {
         let (local, typed) = self.element(of, element)?;
         let elsewhere = self.elsewhere(of, element, place);
         let field = |shape| {
@@ -294,7 +294,7 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// The namespace of an element inside a type, where it is not the type's; empty where it is in none. None
     /// where it is in the type's namespace.
-    fn elsewhere(&mut self, of: &QName, element: &Node<'_>, place: Place) -> Option<String> {
+    fn elsewhere(&mut self, of: &QName, element: &Node<'_>, place: MemberPosition) -> Option<String> {
         if !self.schemas.is_qualified(&of.namespace, element) {
             return Some(String::new());
         }
@@ -353,7 +353,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 continue;
             }
             depth = depth.max(typed.depth);
-            elsewhere.push(self.elsewhere(of, element, Place::default()));
+            elsewhere.push(self.elsewhere(of, element, MemberPosition::default()));
             let number = i32::try_from(names.len()).ok()?;
             let nil = element.get("nillable") == Some("true") && !builtin::is_emptiable(&typed.shape);
             let shape = if nil { Shape::Optional(Hold::new(typed.shape)) } else { typed.shape };

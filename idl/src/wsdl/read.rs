@@ -15,7 +15,7 @@ use super::ports::{self, Port};
 use super::schema::Schemas;
 use super::services::Services;
 use super::tree::{Node, WSDL};
-use super::types::{Torn, Types};
+use super::types::{BrokenTypes, Types};
 use crate::diagnostics::Diagnostics;
 use crate::report::{Problem, Report};
 use crate::xml::{self, Element};
@@ -78,7 +78,7 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
         schemas.add(node, report);
     }
     let ports = ports::read(&definitions, report);
-    let mut torn = Torn::new();
+    let mut torn = BrokenTypes::new();
     for _ in 0..ROUNDS {
         // Another content has other cells.
         let origin = cells::origin(&(documents, &torn));

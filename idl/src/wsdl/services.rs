@@ -18,7 +18,7 @@ use super::bindings::Bindings;
 use super::builtin::{self, Typed};
 use super::limits::PORTS;
 use super::marks;
-use super::members::{Place, is_schema, is_serialized};
+use super::members::{MemberPosition, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
 use super::parameters::{parameters, wrapped};
 use super::ports::Port;
@@ -65,7 +65,7 @@ pub(super) struct Service {
 }
 
 /// The two ways of an operation.
-struct Ways<'n, 't> {
+struct OperationMessages<'n, 't> {
     request: Option<&'n Node<'t>>,
     reply: Option<&'n Node<'t>>,
     /// Whether the service calls.
@@ -188,7 +188,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     }
 
     /// One operation; None after a mistake, or with a reason in `lost`.
-    fn operation(&mut self, of: &QName, node: &'n Node<'t>, ways: &Ways<'n, 't>) -> Option<Operation> {
+    fn operation(
+        &mut self,
+        of: &QName,
+        node: &'n Node<'t>,
+        ways: &OperationMessages<'n, 't>,
+    ) -> Option<Operation> {
         let name = node.needed("name", self.types.report)?.to_owned();
         if !is_name(&name) {
             let message = format!("{} is no name of an operation", crate::xml::shown(&name));
@@ -387,12 +392,13 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                         let serialized = around
                             .one("sequence")
                             .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
-                        let place = Place { serialized, parameter: true, ..Place::default() };
+                        let place =
+                            MemberPosition { serialized, parameter: true, ..MemberPosition::default() };
                         let mut inner = Vec::new();
                         for (member, alternative) in
                             sequence.into_iter().filter(|(member, _)| !is_schema(member))
                         {
-                            let place = Place { alternative, ..place };
+                            let place = MemberPosition { alternative, ..place };
                             if let Some(global) = member.qname("ref", self.types.report)
                                 && global.namespace != element.namespace
                             {
@@ -561,11 +567,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
 }
 
 /// Which way an operation goes: what stands first is who begins. None for an operation without messages.
-fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<Ways<'n, 't>> {
+fn ways<'n, 't>(operation: &'n Node<'t>) -> Option<OperationMessages<'n, 't>> {
     let mut order =
         operation.children.iter().filter(|c| c.space == WSDL && matches!(c.local, "input" | "output"));
     let (first, second) = (order.next()?, order.next());
-    Some(Ways { request: Some(first), reply: second, calls_back: first.local == "output" })
+    Some(OperationMessages { request: Some(first), reply: second, calls_back: first.local == "output" })
 }
 
 /// The action that the description gives a message.

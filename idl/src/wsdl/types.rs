@@ -21,7 +21,7 @@
 use super::builtin::{self, Typed};
 use super::cells::{self, CELLS, Origin};
 use super::limits::{MEMBERS, NESTING, REMARKS};
-use super::members::Place;
+use super::members::MemberPosition;
 use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
 use super::schema::Schemas;
 use super::tree::{Node, WSDL};
@@ -66,20 +66,20 @@ pub(super) struct Types<'n, 't, 'r> {
     /// What is missing, where that is why a type or an operation was not read just now.
     pub(super) lost: Option<String>,
     /// Types that broke after others had got their cells.
-    pub(super) torn: Torn,
+    pub(super) torn: BrokenTypes,
     /// For the cells.
     origin: Origin,
 }
 
 /// Broken types, each with what is missing.
-pub(super) type Torn = Vec<((QName, bool), Option<String>)>;
+pub(super) type BrokenTypes = Vec<((QName, bool), Option<String>)>;
 
 impl<'n, 't, 'r> Types<'n, 't, 'r> {
     /// `torn` are the types that are known to be broken.
     pub(super) fn new(
         schemas: &'n Schemas<'n, 't>,
         origin: Origin,
-        torn: &Torn,
+        torn: &BrokenTypes,
         report: &'r mut Report,
     ) -> Self {
         let broken = torn.iter().map(|(key, lost)| (key.clone(), State::Broken(lost.clone())));
@@ -95,7 +95,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             members: 0,
             nesting: 0,
             lost: None,
-            torn: Torn::new(),
+            torn: BrokenTypes::new(),
             origin,
         }
     }
@@ -369,8 +369,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     /// must write them.
     fn list(&mut self, name: &QName, node: &'n Node<'t>, item: &'n Node<'t>) -> Option<Typed> {
         if let Some((key, value)) = pair_of(node, item) {
-            let (key, keys) = self.member(name, key, Place::default())?;
-            let (value, values) = self.member(name, value, Place::default())?;
+            let (key, keys) = self.member(name, key, MemberPosition::default())?;
+            let (value, values) = self.member(name, value, MemberPosition::default())?;
             let item = item.get("name").unwrap_or_default();
             let pair = builtin::pair_named(&keys.name, &values.name);
             let usual = item == pair && key.name == "Key" && value.name == "Value";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Who a layer proved the peer to be.
 #[derive(Debug, Clone)]
-pub struct Proof {
+pub struct PeerIdentity {
     /// The account, the same text whichever of its names was used.
     pub account: Option<Arc<str>>,
     /// How it was authenticated, such as `TLS client certificate`.
@@ -15,7 +15,7 @@ pub struct Proof {
 }
 
 /// Makes the session above a layer, once the layer knows the peer.
-pub type MakeSession = Box<dyn FnOnce(&Proof) -> Box<dyn Session> + Send>;
+pub type MakeSession = Box<dyn FnOnce(&PeerIdentity) -> Box<dyn Session> + Send>;
 
 /// A layer: what its crate exports.
 pub trait TransportLayer: Send + Sync {

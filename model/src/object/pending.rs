@@ -11,14 +11,14 @@ use std::task::{Context, Poll, Waker};
 
 /// A call on its way; a future of its outcome. Dropping it withdraws the call.
 pub struct Pending {
-    told: Told<Outcome<Body>>,
+    told: ResultSlot<Outcome<Body>>,
     target: Option<(Arc<dyn Target>, Ticket)>,
 }
 
 impl Pending {
     /// Begins a call.
     pub(super) fn begin(target: &Arc<dyn Target>, begin: impl FnOnce(Completion) -> Ticket) -> Self {
-        let (told, tell) = Told::new();
+        let (told, tell) = ResultSlot::new();
         let ticket = begin(Box::new(tell));
         Self { told, target: Some((Arc::clone(target), ticket)) }
     }
@@ -52,20 +52,20 @@ pub(super) fn preparing(
     if target.is_ready() {
         return None;
     }
-    let (told, tell) = Told::new();
+    let (told, tell) = ResultSlot::new();
     target.prepare(Box::new(tell));
     Some(async { told.await? })
 }
 
 /// What somebody will tell, on some thread; a failure if they panicked over it.
-struct Told<T>(Arc<Mutex<Slot<T>>>);
+struct ResultSlot<T>(Arc<Mutex<Slot<T>>>);
 
 struct Slot<T> {
     value: Option<T>,
     waker: Option<Waker>,
 }
 
-impl<T: Send + 'static> Told<T> {
+impl<T: Send + 'static> ResultSlot<T> {
     /// The future, and how to tell.
     fn new() -> (Self, impl FnOnce(T) + Send) {
         let slot = Arc::new(Mutex::new(Slot { value: None, waker: None }));
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Told<T> {
     }
 }
 
-impl<T> Future for Told<T> {
+impl<T> Future for ResultSlot<T> {
     type Output = Result<T, Failure>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -225,7 +225,7 @@ impl Request {
     /// keeps it back.
     pub fn answer_through(&mut self, pass: impl Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync + 'static) {
         let link = Arc::clone(&self.link);
-        self.link = Arc::new(Through { link, pass });
+        self.link = Arc::new(MappedLink { link, pass });
     }
 
     /// The same call for one more attempt to serve it, whose answer goes through a function as with [`Request::answer_through`]. No bytes are
@@ -235,7 +235,7 @@ impl Request {
         Self {
             index: self.index,
             incoming: self.incoming.clone(),
-            link: Arc::new(Through { link: Arc::clone(&self.link), pass }),
+            link: Arc::new(MappedLink { link: Arc::clone(&self.link), pass }),
             servant: Arc::clone(&self.servant),
             answered: self.incoming.expects == Expects::Nothing,
             ended: None,
@@ -341,12 +341,12 @@ impl Drop for Request {
 }
 
 /// A connection whose answers go through a function.
-struct Through<F> {
+struct MappedLink<F> {
     link: Arc<dyn Link>,
     pass: F,
 }
 
-impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for Through<F> {
+impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for MappedLink<F> {
     fn answer(&self, id: CallId, answer: Answer<'_>) {
         (self.pass)(&*self.link, id, answer);
     }

@@ -24,30 +24,30 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Object {
     pub(super) target: Arc<dyn Target>,
     /// What the caller believes it to be: some wires name the interface in every call.
-    interface: Option<Believed>,
+    interface: Option<InterfaceHold>,
 }
 
 /// An interface as an object keeps it. For each asynchronous function of each stub the compiler asks anew whether the object may be
 /// shared between threads; behind a trait object it does not look through all that an interface is made of, which took it a quarter
 /// of a second a function.
 #[derive(Clone)]
-enum Believed {
-    Static(&'static dyn Described),
-    Shared(Arc<dyn Described>),
+enum InterfaceHold {
+    Static(&'static dyn InterfaceSource),
+    Shared(Arc<dyn InterfaceSource>),
 }
 
 /// Something that leads to an interface.
-trait Described: Send + Sync {
+trait InterfaceSource: Send + Sync {
     fn interface(&self) -> &Interface;
 }
 
-impl Described for Interface {
+impl InterfaceSource for Interface {
     fn interface(&self) -> &Interface {
         self
     }
 }
 
-impl Described for Hold<Interface> {
+impl InterfaceSource for Hold<Interface> {
     fn interface(&self) -> &Interface {
         self
     }
@@ -130,9 +130,9 @@ impl Object {
     #[must_use]
     pub fn typed(mut self, interface: Hold<Interface>) -> Self {
         self.interface = Some(match interface {
-            Hold::Static(interface) => Believed::Static(interface),
-            Hold::Shared(interface) => Believed::Shared(interface),
-            other => Believed::Shared(Arc::new(other)),
+            Hold::Static(interface) => InterfaceHold::Static(interface),
+            Hold::Shared(interface) => InterfaceHold::Shared(interface),
+            other => InterfaceHold::Shared(Arc::new(other)),
         });
         self
     }
@@ -141,8 +141,8 @@ impl Object {
     #[inline]
     pub fn interface(&self) -> Option<&Interface> {
         self.interface.as_ref().map(|believed| match believed {
-            Believed::Static(described) => described.interface(),
-            Believed::Shared(described) => described.interface(),
+            InterfaceHold::Static(described) => described.interface(),
+            InterfaceHold::Shared(described) => described.interface(),
         })
     }
 

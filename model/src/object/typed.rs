@@ -43,12 +43,12 @@ pub trait Remote: Send + Sync + 'static {
 pub struct Ref<I: ?Sized> {
     object: Arc<I>,
     reference: Arc<Reference>,
-    pub(crate) side: Side,
+    pub(crate) side: ObjectLocation,
 }
 
 /// Where the object of a typed reference lives, for what the trait does not say: its signals.
 #[derive(Clone)]
-pub(crate) enum Side {
+pub(crate) enum ObjectLocation {
     Here(Arc<dyn Emitter>, Bytes),
     There(Object),
 }
@@ -56,7 +56,7 @@ pub(crate) enum Side {
 impl<I: ?Sized> Ref<I> {
     /// For the runtime: a servant of this process, exported under `key` and published under this reference.
     pub fn local(object: Arc<I>, reference: Reference, key: Bytes, emitter: Arc<dyn Emitter>) -> Self {
-        Self { object, reference: Arc::new(reference), side: Side::Here(emitter, key) }
+        Self { object, reference: Arc::new(reference), side: ObjectLocation::Here(emitter, key) }
     }
 
     /// Where the object is.
@@ -84,7 +84,11 @@ impl<I: Remote + ?Sized> Ref<I> {
 
     pub(super) fn remote(object: Object, reference: Reference) -> Self {
         let object = object.typed(Hold::Static(I::interface()));
-        Self { object: I::stub(object.clone()), reference: Arc::new(reference), side: Side::There(object) }
+        Self {
+            object: I::stub(object.clone()),
+            reference: Arc::new(reference),
+            side: ObjectLocation::There(object),
+        }
     }
 
     /// The same object by another of its interfaces, if it has that (QueryInterface).
@@ -94,8 +98,8 @@ impl<I: Remote + ?Sized> Ref<I> {
     pub fn query<J: Remote + ?Sized>(&self) -> Result<Option<Ref<J>>, Failure> {
         let wanted = &J::interface().id;
         let (offered, resolver, found) = match &self.side {
-            Side::Here(emitter, key) => (emitter.offers(key, wanted), emitter.resolver(), None),
-            Side::There(object) => {
+            ObjectLocation::Here(emitter, key) => (emitter.offers(key, wanted), emitter.resolver(), None),
+            ObjectLocation::There(object) => {
                 let target = object.target();
                 (target.offers(wanted)?, Some(target.resolver()), target.found_at())
             }
@@ -111,9 +115,9 @@ impl<I: Remote + ?Sized> Ref<I> {
     /// The node of an object of this process has ended.
     pub fn with_deadline(&self, deadline: Option<Duration>) -> Result<Self, Failure> {
         let object = match &self.side {
-            Side::There(object) => object.clone(),
+            ObjectLocation::There(object) => object.clone(),
             // Nobody can end a method call: the call goes through memory.
-            Side::Here(emitter, _) => {
+            ObjectLocation::Here(emitter, _) => {
                 let gone =
                     || Failure::new(Kind::Unreachable, Initiator::Here, "the node of this object has ended");
                 emitter.resolver().ok_or_else(gone)?.resolve(self.reference())?
@@ -160,7 +164,7 @@ impl<I: ?Sized> fmt::Debug for Ref<I> {
 impl<I: ?Sized> Marshal for Option<Ref<I>> {
     fn marshal<S: Sink + ?Sized>(&self, _: &Shape, sink: &mut S) -> Visit<()> {
         let found = match self.as_ref().map(|held| &held.side) {
-            Some(Side::There(object)) => object.target().found_at(),
+            Some(ObjectLocation::There(object)) => object.target().found_at(),
             _ => None,
         };
         sink.reference(found.as_ref().or_else(|| self.as_ref().map(Ref::reference)))

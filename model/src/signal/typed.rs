@@ -6,7 +6,7 @@ use crate::body::Body;
 use crate::contract::{Interface, Signal};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::message::{Emission, SignalFilter};
-use crate::object::{Ref, Remote, Side};
+use crate::object::{ObjectLocation, Ref, Remote};
 use crate::shape::Hold;
 use crate::visit::{Sink, Visit};
 use bytes::Bytes;
@@ -57,11 +57,11 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
             });
         });
         match &self.of.side {
-            Side::Here(emitter, key) => {
+            ObjectLocation::Here(emitter, key) => {
                 let filter = SignalFilter { interface: Some(S::interface()), signal: Some(S::signal()) };
                 Ok(emitter.listen(key, filter, listener))
             }
-            Side::There(object) => {
+            ObjectLocation::There(object) => {
                 object.clone().typed(Hold::Static(S::interface())).subscribe(Some(S::signal()), listener)
             }
         }
@@ -84,8 +84,8 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
 
     fn emitter(&self) -> Result<(&Arc<dyn Emitter>, &Bytes), Failure> {
         match &self.of.side {
-            Side::Here(emitter, key) => Ok((emitter, key)),
-            Side::There(_) => {
+            ObjectLocation::Here(emitter, key) => Ok((emitter, key)),
+            ObjectLocation::There(_) => {
                 let what = "only the process that serves an object emits its signals";
                 Err(Failure::new(Kind::BadArgument, Initiator::User, what))
             }

@@ -25,7 +25,7 @@ use super::member::{Member, coerced};
 use crate::cell::Cell;
 use crate::data::{VarType, Vqt};
 use crate::item::Access;
-use crate::packed::{Packed, kind_of};
+use crate::packed_vqt::{PackedVqt, kind_of};
 use crate::source::Write;
 use crate::time::{FileTime, Moment};
 use crate::{Code, Data, Quality};
@@ -57,7 +57,7 @@ pub struct Sample {
 
 /// A value as a client gives it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct WriteVqt {
     /// The value, of any type.
     pub data: Data,
     /// The quality that is to go with it.
@@ -66,14 +66,14 @@ pub struct Given {
     pub time: Option<FileTime>,
 }
 
-impl From<Data> for Given {
+impl From<Data> for WriteVqt {
     fn from(data: Data) -> Self {
         Self { data, quality: None, time: None }
     }
 }
 
 /// What is asked of the source: where the answer belongs, and in which type.
-struct Asked {
+struct DeviceRead {
     /// Place of the item in the call.
     index: usize,
     /// Its cell, and by that its item.
@@ -148,7 +148,7 @@ impl Group {
             // whole has the processor wait until all of its parts are in memory, which takes longer than all the rest.
             macro_rules! put {
                 ($packed:expr, $data:expr) => {{
-                    let (client, Packed { quality, time, .. }) = (member.client, $packed);
+                    let (client, PackedVqt { quality, time, .. }) = (member.client, $packed);
                     if let Ok(sample) = to {
                         (sample.server, sample.client, sample.error) = (*item, client, Code::OK);
                         sample.value.data = $data;
@@ -212,7 +212,7 @@ impl Group {
                 };
                 let Some(value) = held else {
                     let Member { client, requested, cell, .. } = member;
-                    asked.push(Asked {
+                    asked.push(DeviceRead {
                         index,
                         cell: Arc::clone(cell),
                         server: item,
@@ -233,10 +233,10 @@ impl Group {
     }
 
     /// Reads from the source, without any lock.
-    fn ask(&self, asked: Vec<Asked>, samples: &mut [Result<Sample, Code>], now: Moment) {
+    fn ask(&self, asked: Vec<DeviceRead>, samples: &mut [Result<Sample, Code>], now: Moment) {
         let items: Vec<_> = asked.iter().map(|asked| Arc::clone(&asked.cell.item)).collect();
         let mut values = self.engine.source.read(&items).into_iter();
-        for Asked { index, cell, server, client, requested } in asked {
+        for DeviceRead { index, cell, server, client, requested } in asked {
             let value = values.next().unwrap_or(Err(Code::FAIL));
             if let (Ok(value), true) = (&value, cell.is_polled()) {
                 cell.tell_read(value.clone(), now);
@@ -254,7 +254,7 @@ impl Group {
     ///
     /// # Errors
     /// The group was removed, or there are not as many values as items.
-    pub fn write(&self, items: &[u32], values: &[Given]) -> Result<Vec<Code>, Code> {
+    pub fn write(&self, items: &[u32], values: &[WriteVqt]) -> Result<Vec<Code>, Code> {
         some(items)?;
         paired(items, values)?;
         let mut codes = Vec::with_capacity(items.len());
@@ -288,7 +288,7 @@ impl Group {
     }
 }
 
-// Kinds of `Packed` as constants, so that they can stand in patterns.
+// Kinds of `PackedVqt` as constants, so that they can stand in patterns.
 const R4: u16 = kind_of(VarType::R4);
 const R8: u16 = kind_of(VarType::R8);
 const I4: u16 = kind_of(VarType::I4);
@@ -327,12 +327,12 @@ fn cached(member: &Member, group_is_active: bool) -> Vqt {
 }
 
 /// What the source is given for what a client gives.
-fn write_of(member: &Member, given: &Given) -> Result<Write, Code> {
+fn write_of(member: &Member, given: &WriteVqt) -> Result<Write, Code> {
     write_to(member.item(), given)
 }
 
 /// The same, for an item that is in no group.
-pub(crate) fn write_to(item: &Arc<crate::Item>, given: &Given) -> Result<Write, Code> {
+pub(crate) fn write_to(item: &Arc<crate::Item>, given: &WriteVqt) -> Result<Write, Code> {
     if !item.access.allows(Access::WRITE) {
         return Err(Code::BAD_RIGHTS);
     }

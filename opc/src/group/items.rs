@@ -49,7 +49,7 @@ pub struct ItemDef {
 
 /// What a client is told of an item (OPCITEMRESULT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Added {
+pub struct ItemResult {
     /// The server's number for it; 0 if it was only looked at.
     pub server: u32,
     /// Its own type.
@@ -76,7 +76,7 @@ pub struct Attributes {
 }
 
 /// One answer for each item.
-type Each<T> = Result<Vec<Result<T, Code>>, Code>;
+type ItemResults<T> = Result<Vec<Result<T, Code>>, Code>;
 
 impl Group {
     /// Whether items could be added.
@@ -84,7 +84,7 @@ impl Group {
     /// # Errors
     /// The group was removed, or no item is asked for ([`Code::INVALID_ARGUMENT`], so for all methods here); of each item: [`Code::UNKNOWN_ITEM`], [`Code::INVALID_ITEM`], [`Code::UNKNOWN_PATH`],
     /// [`Code::BAD_TYPE`].
-    pub fn validate_items(&self, defs: &[ItemDef]) -> Each<Added> {
+    pub fn validate_items(&self, defs: &[ItemDef]) -> ItemResults<ItemResult> {
         some(defs)?;
         drop(self.inner()?);
         Ok(defs.iter().map(|def| self.validate(def).map(|item| added(&item, 0))).collect())
@@ -108,7 +108,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::validate_items`]; of each item [`Code::OUT_OF_MEMORY`]: the client has as many as it may have.
-    pub fn add_items(&self, defs: &[ItemDef], now: Moment) -> Each<Added> {
+    pub fn add_items(&self, defs: &[ItemDef], now: Moment) -> ItemResults<ItemResult> {
         some(defs)?;
         drop(self.inner()?);
         // The source is asked without the lock.
@@ -116,7 +116,7 @@ impl Group {
     }
 
     /// Adds one item, which the source knows. The lock of the group is taken at the very end only.
-    fn add(&self, item: &Arc<Item>, def: &ItemDef, now: Moment) -> Result<Added, Code> {
+    fn add(&self, item: &Arc<Item>, def: &ItemDef, now: Moment) -> Result<ItemResult, Code> {
         let bytes = size_of::<Member>() + def.id.len() + def.access_path.len();
         self.share.charge(&self.engine, bytes)?;
         let cell = self.engine.cell(item, now.time);
@@ -176,7 +176,7 @@ impl Group {
     ///
     /// # Errors
     /// Of each item [`Code::INVALID_HANDLE`]. So for all methods that take handles.
-    pub fn remove_items(&self, items: &[u32]) -> Each<()> {
+    pub fn remove_items(&self, items: &[u32]) -> ItemResults<()> {
         some(items)?;
         let removed: Vec<_> = {
             let mut inner = self.inner()?;
@@ -191,7 +191,11 @@ impl Group {
     }
 
     /// Does something to each member.
-    fn each<T>(&self, items: &[u32], mut deed: impl FnMut(&mut Member, usize) -> Result<T, Code>) -> Each<T> {
+    fn each<T>(
+        &self,
+        items: &[u32],
+        mut deed: impl FnMut(&mut Member, usize) -> Result<T, Code>,
+    ) -> ItemResults<T> {
         some(items)?;
         let mut inner = self.inner()?;
         let Inner { members, .. } = &mut *inner;
@@ -203,7 +207,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::remove_items`].
-    pub fn set_active(&self, items: &[u32], active: bool) -> Each<()> {
+    pub fn set_active(&self, items: &[u32], active: bool) -> ItemResults<()> {
         self.each(items, |member, _| {
             if active && !member.active {
                 member.sent = None;
@@ -218,7 +222,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::remove_items`]; [`Code::INVALID_ARGUMENT`]: not as many numbers as items.
-    pub fn set_client_handles(&self, items: &[u32], client: &[u32]) -> Each<()> {
+    pub fn set_client_handles(&self, items: &[u32], client: &[u32]) -> ItemResults<()> {
         paired(items, client)?;
         self.each(items, |member, index| {
             member.client = at(client, index)?;
@@ -230,7 +234,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::set_client_handles`]; of each item [`Code::BAD_TYPE`]: its values cannot be of that type.
-    pub fn set_types(&self, items: &[u32], types: &[VarType]) -> Each<()> {
+    pub fn set_types(&self, items: &[u32], types: &[VarType]) -> ItemResults<()> {
         paired(items, types)?;
         self.each(items, |member, index| {
             let requested = at(types, index)?;
@@ -277,7 +281,7 @@ impl Group {
     /// # Errors
     /// As [`Group::set_client_handles`]; of each item [`Code::DEADBAND_NOT_SUPPORTED`]: it has no range;
     /// [`Code::INVALID_ARGUMENT`]: no percentage.
-    pub fn set_deadbands(&self, items: &[u32], percent: &[f32]) -> Each<()> {
+    pub fn set_deadbands(&self, items: &[u32], percent: &[f32]) -> ItemResults<()> {
         paired(items, percent)?;
         self.each(items, |member, index| {
             let percent = at(percent, index)?;
@@ -296,7 +300,7 @@ impl Group {
     ///
     /// # Errors
     /// Of each item [`Code::DEADBAND_NOT_SET`], [`Code::DEADBAND_NOT_SUPPORTED`].
-    pub fn deadbands(&self, items: &[u32]) -> Each<f32> {
+    pub fn deadbands(&self, items: &[u32]) -> ItemResults<f32> {
         self.each(items, |member, _| match member.item().span() {
             Some(_) => member.deadband.ok_or(Code::DEADBAND_NOT_SET),
             None => Err(Code::DEADBAND_NOT_SUPPORTED),
@@ -307,7 +311,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::deadbands`].
-    pub fn clear_deadbands(&self, items: &[u32]) -> Each<()> {
+    pub fn clear_deadbands(&self, items: &[u32]) -> ItemResults<()> {
         self.each(items, |member, _| match member.item().span() {
             Some(_) => member.deadband.take().map(drop).ok_or(Code::DEADBAND_NOT_SET),
             None => Err(Code::DEADBAND_NOT_SUPPORTED),
@@ -318,7 +322,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::set_client_handles`].
-    pub fn set_sampling(&self, items: &[u32], rates: &[u32]) -> Each<(u32, Code)> {
+    pub fn set_sampling(&self, items: &[u32], rates: &[u32]) -> ItemResults<(u32, Code)> {
         paired(items, rates)?;
         let room = self.engine.settings.quotas.buffer;
         self.each(items, |member, index| {
@@ -336,7 +340,7 @@ impl Group {
     ///
     /// # Errors
     /// Of each item [`Code::RATE_NOT_SET`].
-    pub fn sampling(&self, items: &[u32]) -> Each<u32> {
+    pub fn sampling(&self, items: &[u32]) -> ItemResults<u32> {
         self.each(items, |member, _| member.sampling.ok_or(Code::RATE_NOT_SET))
     }
 
@@ -344,7 +348,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::sampling`].
-    pub fn clear_sampling(&self, items: &[u32]) -> Each<()> {
+    pub fn clear_sampling(&self, items: &[u32]) -> ItemResults<()> {
         self.each(items, |member, _| {
             member.sampling.take().ok_or(Code::RATE_NOT_SET)?;
             member.buffer = None;
@@ -357,7 +361,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::set_client_handles`]; of each item [`Code::OUT_OF_MEMORY`]: the client has no room for its samples.
-    pub fn set_buffered(&self, items: &[u32], enable: &[bool]) -> Each<()> {
+    pub fn set_buffered(&self, items: &[u32], enable: &[bool]) -> ItemResults<()> {
         some(items)?;
         paired(items, enable)?;
         let room = self.engine.settings.quotas.buffer;
@@ -381,7 +385,7 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::remove_items`].
-    pub fn buffered(&self, items: &[u32]) -> Each<bool> {
+    pub fn buffered(&self, items: &[u32]) -> ItemResults<bool> {
         self.each(items, |member, _| Ok(member.buffer.is_some()))
     }
 }
@@ -399,8 +403,8 @@ fn attributes(member: &Member) -> Attributes {
 }
 
 /// What a client is told of an item that it has added, or might add.
-fn added(item: &Item, server: u32) -> Added {
-    Added { server, canonical: item.canonical, access: item.access }
+fn added(item: &Item, server: u32) -> ItemResult {
+    ItemResult { server, canonical: item.canonical, access: item.access }
 }
 
 /// What an item was added as, as it is set by now.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// Handles are numbers that the engine counts: spread well enough as they are.
 #[derive(Default)]
-pub(super) struct Plain(u64);
+pub(super) struct HandleHasher(u64);
 
-impl Hasher for Plain {
+impl Hasher for HandleHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -32,7 +32,7 @@ impl Hasher for Plain {
 }
 
 /// Slots by handles.
-type Handles = HashMap<u32, u32, BuildHasherDefault<Plain>>;
+type Handles = HashMap<u32, u32, BuildHasherDefault<HandleHasher>>;
 
 /// The members of a group.
 #[derive(Default)]

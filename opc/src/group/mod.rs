@@ -28,10 +28,10 @@ mod member;
 mod pending;
 mod update;
 
-pub use io::{Given, ReadFrom, Sample};
+pub use io::{ReadFrom, Sample, WriteVqt};
 pub(crate) use io::{bound, write_to};
-pub use items::{Added, Attributes, ItemDef};
-pub use pending::{Begun, Refresh};
+pub use items::{Attributes, ItemDef, ItemResult};
+pub use pending::{Refresh, StartedTransaction};
 pub use update::{Batch, Report};
 
 use crate::Code;

@@ -19,7 +19,7 @@
 //! Bounds. `Quotas::pending` calls for each group; what they hold is charged to the client (`Receipt`) until
 //! they are performed. OPC DA 2.05a, 4.5.
 
-use super::io::{Given, ReadFrom};
+use super::io::{ReadFrom, WriteVqt};
 use super::update::{Batch, PART, Report};
 use super::{Group, Sample};
 use crate::data::Vqt;
@@ -55,22 +55,22 @@ struct Call {
     /// The client's number for it, which what is told later has.
     transaction: u32,
     /// What is to be done.
-    deed: Deed,
+    deed: PendingAction,
     /// What it costs of the client's quota until it is performed.
     _cost: Receipt,
 }
 
 /// What is to be done, and with which items: those alone with which nothing was wrong.
-enum Deed {
+enum PendingAction {
     /// Read, and tell that it was read.
-    Read(Vec<u32>, Place),
+    Read(Vec<u32>, ReadSource),
     /// Read all active items, and tell them as changes.
-    Refresh(Vec<u32>, Place),
+    Refresh(Vec<u32>, ReadSource),
     /// Write.
-    Write(Vec<u32>, Vec<Given>),
+    Write(Vec<u32>, Vec<WriteVqt>),
 }
 
-impl Deed {
+impl PendingAction {
     /// What of a refresh does not go in one call; it is taken away.
     fn rest(&mut self) -> Option<Self> {
         let Self::Refresh(items, place) = self else { return None };
@@ -78,9 +78,9 @@ impl Deed {
             return None;
         }
         let place = match place {
-            Place::Cache => Place::Cache,
-            Place::Device => Place::Device,
-            Place::Ages(ages) => Place::Ages(ages.split_off(PART)),
+            ReadSource::Cache => ReadSource::Cache,
+            ReadSource::Device => ReadSource::Device,
+            ReadSource::Ages(ages) => ReadSource::Ages(ages.split_off(PART)),
         };
         Some(Self::Refresh(items.split_off(PART), place))
     }
@@ -94,7 +94,7 @@ impl Deed {
             }
             Self::Write(items, values) => {
                 let heap: usize = values.iter().map(|given| given.data.heap()).sum();
-                let each = size_of::<u32>() + size_of::<Given>();
+                let each = size_of::<u32>() + size_of::<WriteVqt>();
                 (!items.is_empty()).then_some(items.len() * each + heap)
             }
         }
@@ -102,7 +102,7 @@ impl Deed {
 }
 
 /// [`ReadFrom`] with ages of its own.
-enum Place {
+enum ReadSource {
     /// The last values.
     Cache,
     /// The source.
@@ -111,7 +111,7 @@ enum Place {
     Ages(Vec<u32>),
 }
 
-impl Place {
+impl ReadSource {
     fn of(from: ReadFrom<'_>) -> Self {
         match from {
             ReadFrom::Cache => Self::Cache,
@@ -130,7 +130,7 @@ impl Place {
 }
 
 /// A call that was begun: its number, by which it is cancelled and performed (0: nothing is left to do), and a code for each item.
-pub type Begun = (u32, Vec<Code>);
+pub type StartedTransaction = (u32, Vec<Code>);
 
 impl Group {
     /// Begins a read.
@@ -138,7 +138,12 @@ impl Group {
     /// # Errors
     /// [`Code::NO_CONNECTION`]: nobody listens. [`Code::OUT_OF_MEMORY`]: too many calls wait. [`Code::INVALID_ARGUMENT`]: no items, or
     /// not as many ages.
-    pub fn begin_read(&self, items: &[u32], from: ReadFrom<'_>, transaction: u32) -> Result<Begun, Code> {
+    pub fn begin_read(
+        &self,
+        items: &[u32],
+        from: ReadFrom<'_>,
+        transaction: u32,
+    ) -> Result<StartedTransaction, Code> {
         if let ReadFrom::Ages(ages) = from {
             super::items::paired(items, ages)?;
         }
@@ -149,10 +154,10 @@ impl Group {
         let pick =
             |list: &[u32]| indices.iter().filter_map(|index| list.get(*index).copied()).collect::<Vec<_>>();
         let place = match from {
-            ReadFrom::Ages(ages) => Place::Ages(pick(ages)),
-            other => Place::of(other),
+            ReadFrom::Ages(ages) => ReadSource::Ages(pick(ages)),
+            other => ReadSource::of(other),
         };
-        let cancel = self.begin(transaction, Deed::Read(pick(items), place))?;
+        let cancel = self.begin(transaction, PendingAction::Read(pick(items), place))?;
         Ok((cancel, codes))
     }
 
@@ -160,15 +165,20 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::begin_read`].
-    pub fn begin_write(&self, items: &[u32], values: &[Given], transaction: u32) -> Result<Begun, Code> {
+    pub fn begin_write(
+        &self,
+        items: &[u32],
+        values: &[WriteVqt],
+        transaction: u32,
+    ) -> Result<StartedTransaction, Code> {
         super::items::paired(items, values)?;
         let codes = self.looked_at(items, |member| {
             if member.item().access.allows(crate::Access::WRITE) { Ok(()) } else { Err(Code::BAD_RIGHTS) }
         })?;
         let kept = items.iter().zip(values).zip(&codes).filter(|(_, code)| **code == Code::OK);
-        let (items, values): (Vec<u32>, Vec<Given>) =
+        let (items, values): (Vec<u32>, Vec<WriteVqt>) =
             kept.map(|((item, value), _)| (*item, value.clone())).unzip();
-        let cancel = self.begin(transaction, Deed::Write(items, values))?;
+        let cancel = self.begin(transaction, PendingAction::Write(items, values))?;
         Ok((cancel, codes))
     }
 
@@ -179,15 +189,15 @@ impl Group {
     pub fn begin_refresh(&self, from: Refresh, transaction: u32) -> Result<u32, Code> {
         let items = self.active_items()?;
         let place = match from {
-            Refresh::Cache => Place::Cache,
-            Refresh::Device => Place::Device,
-            Refresh::MaxAge(age) => Place::Ages(vec![age; items.len()]),
+            Refresh::Cache => ReadSource::Cache,
+            Refresh::Device => ReadSource::Device,
+            Refresh::MaxAge(age) => ReadSource::Ages(vec![age; items.len()]),
         };
-        self.begin(transaction, Deed::Refresh(items, place))
+        self.begin(transaction, PendingAction::Refresh(items, place))
     }
 
     /// Puts a call on the list. Its number, or 0 if there is nothing to do.
-    fn begin(&self, transaction: u32, deed: Deed) -> Result<u32, Code> {
+    fn begin(&self, transaction: u32, deed: PendingAction) -> Result<u32, Code> {
         let mut inner = self.inner()?;
         if inner.listeners == 0 {
             return Err(Code::NO_CONNECTION);
@@ -240,21 +250,23 @@ impl Group {
         };
         let batch = |samples| Batch { transaction, group, samples };
         Some(match deed {
-            Deed::Read(items, place) => tell(Report::Read(batch(self.samples(&items, &place, now)?))),
-            Deed::Refresh(items, Place::Cache) => {
+            PendingAction::Read(items, place) => {
+                tell(Report::Read(batch(self.samples(&items, &place, now)?)))
+            }
+            PendingAction::Refresh(items, ReadSource::Cache) => {
                 let _order = lock(&self.order);
-                let samples = self.samples(&items, &Place::Cache, now)?;
+                let samples = self.samples(&items, &ReadSource::Cache, now)?;
                 self.told(&samples);
                 tell(Report::Change(batch(samples)))
             }
-            Deed::Refresh(items, place) => {
+            PendingAction::Refresh(items, place) => {
                 // Nobody else is to wait for the source.
                 let samples = self.samples(&items, &place, now)?;
                 let _order = lock(&self.order);
                 self.told(&samples);
                 tell(Report::Change(batch(samples)))
             }
-            Deed::Write(items, values) => {
+            PendingAction::Write(items, values) => {
                 let clients = self.client_handles(&items);
                 let codes = self.write(&items, &values).ok()?;
                 let items = clients.into_iter().zip(codes).filter_map(|(client, code)| Some((client?, code)));
@@ -270,7 +282,7 @@ impl Group {
     }
 
     /// Reads for a call: of items that cannot be read, that.
-    fn samples(&self, items: &[u32], place: &Place, now: Moment) -> Option<Vec<Sample>> {
+    fn samples(&self, items: &[u32], place: &ReadSource, now: Moment) -> Option<Vec<Sample>> {
         let samples = self.read(items, place.borrowed(), now).ok()?;
         let clients = self.client_handles(items);
         let sample = |(server, (sample, client)): (&u32, (Result<Sample, Code>, Option<u32>))| match sample {

@@ -9,11 +9,11 @@
 
 use super::Link;
 use super::items::SLICE;
-use super::keeper::Teller;
+use super::keeper::FeedNotifier;
 use super::session::Session;
 use super::single;
 use super::state::State;
-use super::subscription::{Event, Live, Manner, Wanted};
+use super::subscription::{ActiveSubscription, Event, SubscriptionRequest, UpdateMode};
 use super::trouble::{advised, is_gone, leaves_nobody};
 use super::wire::{def, each, missing};
 use crate::Code;
@@ -59,8 +59,8 @@ const MISSED: u32 = 3;
 pub(super) struct Feed {
     link: Arc<Link>,
     state: Arc<State>,
-    wanted: Wanted,
-    tell: Teller,
+    wanted: SubscriptionRequest,
+    tell: FeedNotifier,
     /// How long the next pause is.
     pause: Duration,
     stage: Stage,
@@ -80,15 +80,15 @@ struct Attempt {
     number: u64,
     session: Arc<Session>,
     group: Group,
-    live: Live,
-    doing: Doing,
+    live: ActiveSubscription,
+    doing: FeedState,
     /// When it is to be looked after again.
     next: Instant,
     /// As long as it is held, the server's wish to be left is heard.
     _held: Arc<()>,
 }
 
-enum Doing {
+enum FeedState {
     Hearing(Listening),
     Asking(Ref<dyn IOPCSyncIO>),
 }
@@ -121,8 +121,8 @@ impl Feed {
     pub(super) fn new(
         link: Arc<Link>,
         state: Arc<State>,
-        wanted: Wanted,
-        tell: Teller,
+        wanted: SubscriptionRequest,
+        tell: FeedNotifier,
         done: Sender<()>,
     ) -> Self {
         let (pause, stage) = (wanted.pauses.first, Stage::Apart(Instant::now()));
@@ -250,22 +250,24 @@ impl Feed {
         let rate = Duration::from_millis(revised.into());
         let mut listening = None;
         let manner = if polls {
-            Manner::Polling { why: "that was asked for".to_owned() }
+            UpdateMode::Polling { why: "that was asked for".to_owned() }
         } else {
             match self.listen(session, &group, number, rate, &mut notes) {
                 Ok(made) => {
                     listening = Some(made);
-                    Manner::Callbacks
+                    UpdateMode::Callbacks
                 }
                 Err(failure) if is_gone(&failure) && session.status().is_err() => return Err(failure),
                 Err(failure) => {
                     let failure = advised(failure);
                     let hint = failure.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-                    Manner::Polling { why: format!("the server does not take callbacks: {failure}{hint}") }
+                    UpdateMode::Polling {
+                        why: format!("the server does not take callbacks: {failure}{hint}"),
+                    }
                 }
             }
         };
-        let mut live = Live {
+        let mut live = ActiveSubscription {
             manner,
             version: if session.browse.is_some() || session.items.is_some() { "3.0" } else { "2.05a" },
             rate,
@@ -281,8 +283,8 @@ impl Feed {
                 .push("the server has neither IOPCBrowse nor IOPCItemIO, so 2.05a is spoken".to_owned());
         }
         let doing = match listening {
-            Some(listening) => Doing::Hearing(listening),
-            None => Doing::Asking(asking(&group)?),
+            Some(listening) => FeedState::Hearing(listening),
+            None => FeedState::Asking(asking(&group)?),
         };
         self.pause = self.wanted.pauses.first;
         if self.state.live(live.clone())
@@ -293,8 +295,8 @@ impl Feed {
         }
         let session = Arc::clone(session);
         let next = match &doing {
-            Doing::Hearing(listening) => after(listening.wait(&self.state, group.items.is_empty())),
-            Doing::Asking(_) => Instant::now(),
+            FeedState::Hearing(listening) => after(listening.wait(&self.state, group.items.is_empty())),
+            FeedState::Asking(_) => Instant::now(),
         };
         Ok(Attempt { number, session, group, live, doing, next, _held: held })
     }
@@ -400,7 +402,7 @@ impl Attempt {
     /// Looks whether callbacks come, or asks for values.
     fn look(&mut self, state: &State) -> Result<(), Failure> {
         let wait = match &mut self.doing {
-            Doing::Hearing(listening) => {
+            FeedState::Hearing(listening) => {
                 let is_empty = self.group.items.is_empty();
                 let beats = state.beats();
                 if beats == 0 && !is_empty && listening.since.elapsed() >= listening.silence {
@@ -418,7 +420,7 @@ impl Attempt {
                 listening.beats = beats;
                 listening.wait(state, is_empty)
             }
-            Doing::Asking(io) => {
+            FeedState::Asking(io) => {
                 for slice in self.group.items.chunks(SLICE) {
                     let (handles, places): (Vec<u32>, Vec<u32>) = slice.iter().copied().unzip();
                     let (states, errors) = io.read(OPCDATASOURCE::OpcDsCache, &handles)?.value;
@@ -437,15 +439,15 @@ impl Attempt {
 
     /// Nothing was called back: values are asked for.
     fn turn_to_asking(&mut self, state: &State) -> Result<(), Failure> {
-        let Doing::Hearing(listening) = &self.doing else { return Ok(()) };
+        let FeedState::Hearing(listening) = &self.doing else { return Ok(()) };
         // Whether nobody is there, or nobody may call, is another matter.
         self.session.status()?;
         let why = format!(
             "the server took the sink, and nothing came within {:?}: no callbacks through the firewall, or the server does not know the account",
             listening.silence
         );
-        self.doing = Doing::Asking(asking(&self.group)?);
-        self.live.manner = Manner::Polling { why };
+        self.doing = FeedState::Asking(asking(&self.group)?);
+        self.live.manner = UpdateMode::Polling { why };
         self.live.keep_alive = None;
         state.live(self.live.clone());
         self.next = Instant::now();

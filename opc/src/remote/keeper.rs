@@ -25,7 +25,7 @@ enum Word {
 }
 
 /// The thread, as those see it who begin subscriptions.
-pub(super) struct Keeper {
+pub(super) struct SubscriptionThread {
     tell: Sender<Word>,
     thread: ThreadId,
     next: u64,
@@ -33,13 +33,13 @@ pub(super) struct Keeper {
 
 /// Tells one subscription something.
 #[derive(Clone)]
-pub(super) struct Teller {
+pub(super) struct FeedNotifier {
     tell: Sender<Word>,
     number: u64,
     thread: ThreadId,
 }
 
-impl Teller {
+impl FeedNotifier {
     pub(super) fn tell(&self, note: Note) {
         // The subscription may be over, and the thread with it.
         let _ = self.tell.send(Word::Note(self.number, note));
@@ -52,33 +52,36 @@ impl Teller {
 }
 
 /// Has a subscription kept that is made with the way to tell it something.
-pub(super) fn keep(link: &Arc<Link>, feed: impl FnOnce(Teller) -> Feed) -> Result<Teller, Failure> {
+pub(super) fn keep(
+    link: &Arc<Link>,
+    feed: impl FnOnce(FeedNotifier) -> Feed,
+) -> Result<FeedNotifier, Failure> {
     let mut held = lock(&link.keeper);
     let keeper = match &mut *held {
         Some(keeper) => keeper,
         none => none.insert(begin(link)?),
     };
     keeper.next += 1;
-    let teller = Teller { tell: keeper.tell.clone(), number: keeper.next, thread: keeper.thread };
+    let teller = FeedNotifier { tell: keeper.tell.clone(), number: keeper.next, thread: keeper.thread };
     // It takes what it is told until it has said under this lock that it ends.
     let _ = keeper.tell.send(Word::Begin(keeper.next, Box::new(feed(teller.clone()))));
     Ok(teller)
 }
 
-fn begin(link: &Arc<Link>) -> Result<Keeper, Failure> {
+fn begin(link: &Arc<Link>) -> Result<SubscriptionThread, Failure> {
     let (tell, words) = channel();
     let link = Arc::clone(link);
     let thread = std::thread::Builder::new()
         .name("everywire-opc-feed".to_owned())
-        .spawn(move || Kept { link, words, feeds: HashMap::new(), turns: BTreeSet::new() }.run());
+        .spawn(move || ThreadState { link, words, feeds: HashMap::new(), turns: BTreeSet::new() }.run());
     let thread = thread.map_err(|error| {
         Failure::new(Kind::Internal, Initiator::Here, format!("the system gives no thread: {error}"))
     })?;
-    Ok(Keeper { tell, thread: thread.thread().id(), next: 0 })
+    Ok(SubscriptionThread { tell, thread: thread.thread().id(), next: 0 })
 }
 
 /// What the thread has.
-struct Kept {
+struct ThreadState {
     link: Arc<Link>,
     words: Receiver<Word>,
     feeds: HashMap<u64, Box<Feed>>,
@@ -86,7 +89,7 @@ struct Kept {
     turns: BTreeSet<(Instant, u64)>,
 }
 
-impl Kept {
+impl ThreadState {
     fn run(mut self) {
         loop {
             while let Some((due, number)) =

@@ -17,7 +17,7 @@ const PAGE: u32 = 64;
 
 /// A server that a machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
+pub struct ServerEntry {
     /// Its CLSID.
     pub class: String,
     /// Its name for programs.
@@ -82,7 +82,7 @@ impl List {
 ///
 /// # Errors
 /// The machine cannot be reached, does not let us in, or has no OpcEnum.
-pub fn servers(node: &Node, address: &Address) -> Result<Vec<Registered>, Failure> {
+pub fn servers(node: &Node, address: &Address) -> Result<Vec<ServerEntry>, Failure> {
     let list = List::of(node, address)?;
     let mut found: Vec<(GUID, Vec<&'static str>)> = Vec::new();
     let mut refused = None;
@@ -111,7 +111,7 @@ pub fn servers(node: &Node, address: &Address) -> Result<Vec<Registered>, Failur
         .map(|(class, versions)| {
             // An entry that cannot be read is still a server.
             let (prog_id, name, version_independent) = list.details(&class).unwrap_or_default();
-            Registered {
+            ServerEntry {
                 class: text_of(&class),
                 prog_id: prog_id.unwrap_or_default(),
                 version_independent: version_independent.filter(|text| !text.is_empty()),

@@ -38,10 +38,12 @@ mod wire;
 pub use address::Address;
 pub use browse::{Branch, Element};
 pub use items::{ItemInfo, ItemProperty};
-pub use list::{Registered, servers};
+pub use list::{ServerEntry, servers};
 pub use single::ItemWanted;
-pub use subscription::{Event, ItemValue, Live, Manner, Pauses, Subscription, Wanted};
-pub use transfer::{ItemGroup, Transfer, Way};
+pub use subscription::{
+    ActiveSubscription, Event, ItemValue, Pauses, Subscription, SubscriptionRequest, UpdateMode,
+};
+pub use transfer::{ItemGroup, Transfer, TransferMode};
 pub use trouble::refused;
 
 use crate::contract::OPCSERVERSTATUS;
@@ -86,7 +88,7 @@ pub(super) struct Link {
     address: Address,
     session: Mutex<Option<Arc<Session>>>,
     /// Who looks after the subscriptions, if there are any.
-    keeper: Mutex<Option<keeper::Keeper>>,
+    keeper: Mutex<Option<keeper::SubscriptionThread>>,
 }
 
 impl Link {
@@ -254,7 +256,7 @@ impl DataAccess {
     pub fn subscribe<S: AsRef<str>>(
         &self,
         items: &[S],
-        wanted: Wanted,
+        wanted: SubscriptionRequest,
         listener: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Subscription, Failure> {
         let items = items.iter().map(|item| Arc::from(item.as_ref())).collect();

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const CLIENT: &str = "Everywire";
 
 /// Who is told that the server asks its clients to leave, as long as something is held.
-type Leaver = (Weak<()>, Box<dyn Fn(&str) + Send>);
+type ShutdownListener = (Weak<()>, Box<dyn Fn(&str) + Send>);
 
 /// An object of a server.
 pub(super) struct Session {
@@ -36,7 +36,7 @@ pub(super) struct Session {
     /// The position of a browser is the object's: one browses at a time.
     pub(super) position: Mutex<()>,
     pub(super) reading: Mutex<Option<super::items::ReadGroup>>,
-    leavers: Arc<Mutex<Vec<Leaver>>>,
+    leavers: Arc<Mutex<Vec<ShutdownListener>>>,
     shutdown: Mutex<Option<Subscription>>,
 }
 

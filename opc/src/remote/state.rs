@@ -1,7 +1,7 @@
 //! What a subscription knows of its items, and who is told of them.
 //!
-//! States. A subscription makes one attempt after the other, and each has a number (`Told::attempt`):
-//! * *begun* (`begin`): nothing is known of any item. Callbacks wait in `early`, so that `Event::Live` comes
+//! States. A subscription makes one attempt after the other, and each has a number (`AttemptState::attempt`):
+//! * *begun* (`begin`): nothing is known of any item. Callbacks wait in `early`, so that `Event::ActiveSubscription` comes
 //!   first;
 //! * *live* (`live`): values are told as they come, whether called back or asked for;
 //! * *lost* (`lost`): the number has gone on, so callbacks that were under way are dropped, and no value
@@ -23,7 +23,7 @@
 //! Bounds. `EARLY` callbacks wait at the most; those beyond it are dropped, and `live` says so, since some item
 //! may not have its last value. One value is kept for each item.
 
-use super::subscription::{Event, ItemValue, Listener, Live};
+use super::subscription::{ActiveSubscription, Event, ItemValue, Listener};
 use super::wire::{code_of, vqt_of, vqt_of_state};
 use crate::contract::{DataAccessGroupOnDataChange, OPCITEMSTATE};
 use crate::sync::lock;
@@ -46,12 +46,12 @@ pub(super) struct State {
     /// Callbacks of this attempt, those without values too.
     beats: AtomicU64,
     /// What was told, and the lock under which it is.
-    told: Mutex<Told>,
+    told: Mutex<AttemptState>,
 }
 
 /// What was told of the attempt that is under way.
 #[derive(Default)]
-struct Told {
+struct AttemptState {
     /// Its number; those before it are over.
     attempt: u64,
     /// Whether it was told to be live.
@@ -68,7 +68,7 @@ struct Told {
 
 impl State {
     pub(super) fn new(items: Vec<Arc<str>>, listener: Listener) -> Self {
-        let told = Mutex::new(Told { last: vec![None; items.len()], ..Told::default() });
+        let told = Mutex::new(AttemptState { last: vec![None; items.len()], ..AttemptState::default() });
         Self { items, listener, stopped: AtomicBool::new(false), beats: AtomicU64::new(0), told }
     }
 
@@ -99,7 +99,7 @@ impl State {
     }
 
     /// The attempt works: tells that, and what came meanwhile. Whether some of that was dropped, so that the last values have to be asked for.
-    pub(super) fn live(&self, live: Live) -> bool {
+    pub(super) fn live(&self, live: ActiveSubscription) -> bool {
         let mut told = lock(&self.told);
         self.tell(Event::Live(live));
         told.is_live = true;
@@ -134,7 +134,7 @@ impl State {
     }
 
     /// Tells a callback, if its lists are of one length.
-    fn changed(&self, told: &mut Told, change: &DataAccessGroupOnDataChange) {
+    fn changed(&self, told: &mut AttemptState, change: &DataAccessGroupOnDataChange) {
         let count = change.items.len();
         let lengths =
             [change.values.len(), change.qualities.len(), change.timestamps.len(), change.errors.len()];
@@ -177,7 +177,7 @@ impl State {
     }
 
     /// Tells those values that are news, in one event.
-    fn values(&self, told: &mut Told, values: impl Iterator<Item = ((u32, Vqt), Code)>) {
+    fn values(&self, told: &mut AttemptState, values: impl Iterator<Item = ((u32, Vqt), Code)>) {
         let mut news = Vec::new();
         for ((index, value), code) in values {
             let Ok(index) = usize::try_from(index) else { continue };
@@ -226,7 +226,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::subscription::Manner;
+    use super::super::subscription::UpdateMode;
     use super::*;
     use crate::Data;
     use crate::contract::FILETIME;
@@ -240,9 +240,9 @@ mod tests {
         (State::new(vec!["a".into(), "b".into()], Box::new(listener)), told)
     }
 
-    fn live() -> Live {
-        Live {
-            manner: Manner::Callbacks,
+    fn live() -> ActiveSubscription {
+        ActiveSubscription {
+            manner: UpdateMode::Callbacks,
             version: "3.0",
             rate: Duration::from_secs(1),
             deadband: 0.0,

@@ -2,7 +2,7 @@
 
 use super::Link;
 use super::feed::{Feed, Note};
-use super::keeper::{self, Teller};
+use super::keeper::{self, FeedNotifier};
 use super::single::ItemWanted;
 use super::state::State;
 use crate::sync::lock;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// What a subscription asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
-    /// How often values are sent at most; the server may choose another rate, which is told ([`Live::rate`]).
+pub struct SubscriptionRequest {
+    /// How often values are sent at most; the server may choose another rate, which is told ([`ActiveSubscription::rate`]).
     pub rate: Duration,
     /// By how much of an item's range it must change to be sent, in percent.
     pub deadband: Option<f32>,
     /// What single items are to have of their own (3.0), by their places among the items. A server that does not take it is told of in
-    /// [`Live::notes`], and the group's deadband and rate count.
+    /// [`ActiveSubscription::notes`], and the group's deadband and rate count.
     pub single: Vec<(usize, ItemWanted)>,
     /// Ask for values at the rate, and take no callbacks; the address can say so as well (`?poll`).
     pub poll: bool,
@@ -32,7 +32,7 @@ pub struct Wanted {
     pub pauses: Pauses,
 }
 
-impl Default for Wanted {
+impl Default for SubscriptionRequest {
     fn default() -> Self {
         Self {
             rate: Duration::from_secs(1),
@@ -89,7 +89,7 @@ pub struct ItemValue {
 
 /// How values come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Manner {
+pub enum UpdateMode {
     /// The server calls (IOPCDataCallback).
     Callbacks,
     /// The server is asked at the rate (IOPCSyncIO, from its cache), and why.
@@ -101,9 +101,9 @@ pub enum Manner {
 
 /// A subscription that works.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Live {
+pub struct ActiveSubscription {
     /// How values come.
-    pub manner: Manner,
+    pub manner: UpdateMode,
     /// What is spoken: `3.0` or `2.05a`.
     pub version: &'static str,
     /// How often, as the server decided.
@@ -123,7 +123,7 @@ pub struct Live {
 #[non_exhaustive]
 pub enum Event {
     /// It works, or works in another manner from now on.
-    Live(Live),
+    Live(ActiveSubscription),
     /// Values. After each gap, the last value of every item.
     Values(Vec<ItemValue>),
     /// It is interrupted; the next attempt is after the pause. Before the first of these in a row, every item is told to be bad.
@@ -149,13 +149,13 @@ pub(super) type Listener = Box<dyn Fn(Event) + Send + Sync>;
 
 /// Items that are subscribed to. It ends when it is dropped, which waits for nobody: the server is told soon after.
 ///
-/// All subscriptions of one [`DataAccess`](super::DataAccess) and its clones share a thread, on which [`Event::Live`], [`Event::Lost`] and
+/// All subscriptions of one [`DataAccess`](super::DataAccess) and its clones share a thread, on which [`Event::ActiveSubscription`], [`Event::Lost`] and
 /// values that are asked for are told; callbacks are told on threads of the runtime. A listener that takes its time keeps the others of
 /// that server waiting.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
     state: Arc<State>,
-    tell: Teller,
+    tell: FeedNotifier,
     done: Mutex<Receiver<()>>,
 }
 
@@ -185,7 +185,7 @@ impl Drop for Subscription {
 pub(super) fn begin(
     link: &Arc<Link>,
     items: Vec<Arc<str>>,
-    wanted: Wanted,
+    wanted: SubscriptionRequest,
     listener: Listener,
 ) -> Result<Subscription, Failure> {
     if u32::try_from(items.len()).is_err() {

@@ -1,8 +1,8 @@
 //! A group whose items are read and written without waiting: by IOPCAsyncIO3 (3.0), else by IOPCAsyncIO2
 //! (2.05a), else, where the server has neither or cannot call back, by IOPCSyncIO, which waits.
 //!
-//! States of a transfer: *under way* while its number is in `Desk::open`, *done* with what was told of each
-//! item, or *failed*. It leaves `open` exactly once: by the callback, by `Desk::end`, or because it was
+//! States of a transfer: *under way* while its number is in `OpenTransfers::open`, *done* with what was told of each
+//! item, or *failed*. It leaves `open` exactly once: by the callback, by `OpenTransfers::end`, or because it was
 //! dropped; the first that is told is what counts.
 //!
 //! Invariants.
@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 /// How reads and writes of a group are done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum TransferMode {
     /// By IOPCAsyncIO3: values may be so old, or are of the device.
     Version3,
     /// By IOPCAsyncIO2: values are of the device, whatever age is asked for.
@@ -57,7 +57,7 @@ pub struct ItemGroup {
     items: Vec<Result<u32, Code>>,
     io: Io,
     why: String,
-    desk: Arc<Desk>,
+    desk: Arc<OpenTransfers>,
     advised: Option<Advised>,
 }
 
@@ -71,34 +71,34 @@ enum Io {
 /// A read or a write that is under way, or done.
 pub struct Transfer<T> {
     slot: Arc<Slot>,
-    desk: Weak<Desk>,
+    desk: Weak<OpenTransfers>,
     transaction: u32,
     /// The server's number for it, and who takes it.
     cancel: Option<(u32, Ref<dyn IOPCAsyncIO2>)>,
     /// What is asked for, in order: the place of each item, or why it was not asked for.
     asked: Vec<Result<u32, Code>>,
-    read: fn(&Told) -> Option<Result<T, Code>>,
+    read: fn(&CallbackItem) -> Option<Result<T, Code>>,
 }
 
 /// What a callback told of an item.
 #[derive(Clone)]
-enum Told {
+enum CallbackItem {
     Value(Result<Vqt, Code>),
     Written(Result<Code, Code>),
 }
 
 /// What was told of items, by their places. One that is named twice is told of twice, in the same order.
-type AllTold = HashMap<u32, Vec<Told>>;
+type CallbackItems = HashMap<u32, Vec<CallbackItem>>;
 
-fn by_place(told: impl Iterator<Item = (u32, Told)>) -> AllTold {
-    let mut all = AllTold::new();
+fn by_place(told: impl Iterator<Item = (u32, CallbackItem)>) -> CallbackItems {
+    let mut all = CallbackItems::new();
     told.for_each(|(place, told)| all.entry(place).or_default().push(told));
     all
 }
 
 #[derive(Clone)]
 enum Done {
-    Items(AllTold),
+    Items(CallbackItems),
     Failed(Failure),
 }
 
@@ -117,19 +117,19 @@ impl Slot {
 }
 
 /// The transfers that are under way.
-struct Desk {
+struct OpenTransfers {
     next: AtomicU32,
     /// By their numbers; or why no more callbacks come.
     open: Mutex<Result<HashMap<u32, Arc<Slot>>, Failure>>,
 }
 
-impl Default for Desk {
+impl Default for OpenTransfers {
     fn default() -> Self {
         Self { next: AtomicU32::new(0), open: Mutex::new(Ok(HashMap::new())) }
     }
 }
 
-impl Desk {
+impl OpenTransfers {
     fn open(&self) -> Result<(u32, Arc<Slot>), Failure> {
         let mut held = lock(&self.open);
         let open = held.as_mut().map_err(|failure| failure.clone())?;
@@ -185,7 +185,7 @@ fn is<S: TypedSignal>(name: &[u8]) -> bool {
     S::signal().name.as_bytes() == name
 }
 
-fn read(done: &DataAccessGroupOnReadComplete) -> Result<AllTold, Failure> {
+fn read(done: &DataAccessGroupOnReadComplete) -> Result<CallbackItems, Failure> {
     let count = done.items.len();
     if done.qualities.len() != count || done.timestamps.len() != count {
         return Err(violation("a callback tells not all of each item"));
@@ -193,14 +193,14 @@ fn read(done: &DataAccessGroupOnReadComplete) -> Result<AllTold, Failure> {
     let values = done.values.iter().zip(&done.qualities).zip(&done.timestamps);
     let values = values.map(|((value, quality), time)| vqt_of(value, *quality, time)).collect();
     let results = each(count, values, &done.errors)?;
-    Ok(by_place(done.items.iter().copied().zip(results.into_iter().map(Told::Value))))
+    Ok(by_place(done.items.iter().copied().zip(results.into_iter().map(CallbackItem::Value))))
 }
 
-fn written(done: &DataAccessGroupOnWriteComplete) -> Result<AllTold, Failure> {
+fn written(done: &DataAccessGroupOnWriteComplete) -> Result<CallbackItems, Failure> {
     if done.errors.len() != done.items.len() {
         return Err(violation("a callback tells not all of each item"));
     }
-    let results = done.errors.iter().map(|error| Told::Written(outcome(*error)));
+    let results = done.errors.iter().map(|error| CallbackItem::Written(outcome(*error)));
     Ok(by_place(done.items.iter().copied().zip(results)))
 }
 
@@ -208,7 +208,7 @@ impl ItemGroup {
     pub(super) fn make(link: &Arc<Link>, session: &Arc<Session>, ids: &[&str]) -> Result<Self, Failure> {
         // Nothing is sent of its own accord: it is not active.
         let mut made = session.with_group(false, 1000, 0, None, |handle, _, known| {
-            let (desk, items) = (Arc::<Desk>::default(), Vec::new());
+            let (desk, items) = (Arc::<OpenTransfers>::default(), Vec::new());
             let (io, why, advised) = way(session, &known, &desk)?;
             let (link, session) = (Arc::clone(link), Arc::clone(session));
             Ok(Self { link, session, handle, known, items, io, why, desk, advised })
@@ -233,11 +233,11 @@ impl ItemGroup {
 
     /// How it reads and writes.
     #[must_use]
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> TransferMode {
         match &self.io {
-            Io::Newer(_) => Way::Version3,
-            Io::Older(_) => Way::Version2,
-            Io::Waiting(_) => Way::Waiting { why: self.why.clone() },
+            Io::Newer(_) => TransferMode::Version3,
+            Io::Older(_) => TransferMode::Version2,
+            Io::Waiting(_) => TransferMode::Waiting { why: self.why.clone() },
         }
     }
 
@@ -259,7 +259,7 @@ impl ItemGroup {
         (handles, asked)
     }
 
-    /// Begins to read items, by their places: values that are no older than this, where the server can tell ([`Way::Version3`]); else those
+    /// Begins to read items, by their places: values that are no older than this, where the server can tell ([`TransferMode::Version3`]); else those
     /// of the device.
     ///
     /// # Errors
@@ -275,11 +275,14 @@ impl ItemGroup {
         let now = |io: &Ref<dyn IOPCSyncIO>| {
             let (states, errors) = io.read(OPCDATASOURCE::OpcDsDevice, &handles)?.value;
             let states = each(handles.len(), states, &errors)?;
-            Ok(states.into_iter().map(|one| Told::Value(one.map(|state| vqt_of_state(&state)))).collect())
+            Ok(states
+                .into_iter()
+                .map(|one| CallbackItem::Value(one.map(|state| vqt_of_state(&state))))
+                .collect())
         };
         self.transfer(&handles, asked, begin, now, |told| match told {
-            Told::Value(value) => Some(value.clone()),
-            Told::Written(_) => None,
+            CallbackItem::Value(value) => Some(value.clone()),
+            CallbackItem::Written(_) => None,
         })
     }
 
@@ -302,11 +305,11 @@ impl ItemGroup {
         let now = |io: &Ref<dyn IOPCSyncIO>| {
             let errors = io.write(&handles, &variants)?.value;
             each(handles.len(), vec![(); handles.len()], &errors)?;
-            Ok(errors.iter().map(|error| Told::Written(outcome(*error))).collect())
+            Ok(errors.iter().map(|error| CallbackItem::Written(outcome(*error))).collect())
         };
         self.transfer(&handles, asked.clone(), begin, now, |told| match told {
-            Told::Written(code) => Some(*code),
-            Told::Value(_) => None,
+            CallbackItem::Written(code) => Some(*code),
+            CallbackItem::Value(_) => None,
         })
     }
 
@@ -315,8 +318,8 @@ impl ItemGroup {
         handles: &[u32],
         mut asked: Vec<Result<u32, Code>>,
         begin: impl FnOnce(u32) -> Result<everywire::Success<(u32, Vec<i32>)>, Failure>,
-        now: impl FnOnce(&Ref<dyn IOPCSyncIO>) -> Result<Vec<Told>, Failure>,
-        read: fn(&Told) -> Option<Result<T, Code>>,
+        now: impl FnOnce(&Ref<dyn IOPCSyncIO>) -> Result<Vec<CallbackItem>, Failure>,
+        read: fn(&CallbackItem) -> Option<Result<T, Code>>,
     ) -> Result<Transfer<T>, Failure> {
         if handles.is_empty() {
             return Ok(Transfer::done(asked, HashMap::new(), read));
@@ -467,7 +470,7 @@ impl Drop for ItemGroup {
 fn way(
     session: &Session,
     known: &Ref<dyn IOPCGroupStateMgt>,
-    desk: &Arc<Desk>,
+    desk: &Arc<OpenTransfers>,
 ) -> Result<(Io, String, Option<Advised>), Failure> {
     let waiting = |why: String| {
         let io = known.query::<dyn IOPCSyncIO>()?.ok_or_else(|| missing("IOPCSyncIO"))?;
@@ -511,8 +514,8 @@ fn advised_text(failure: Failure) -> String {
 impl<T> Transfer<T> {
     fn done(
         asked: Vec<Result<u32, Code>>,
-        told: AllTold,
-        read: fn(&Told) -> Option<Result<T, Code>>,
+        told: CallbackItems,
+        read: fn(&CallbackItem) -> Option<Result<T, Code>>,
     ) -> Self {
         let slot = Arc::<Slot>::default();
         slot.finish(Done::Items(told));
@@ -551,7 +554,7 @@ impl<T> Transfer<T> {
         }
     }
 
-    fn each(&self, told: &AllTold) -> Vec<Result<T, Code>> {
+    fn each(&self, told: &CallbackItems) -> Vec<Result<T, Code>> {
         let mut named: HashMap<u32, usize> = HashMap::new();
         let one = |asked: &Result<u32, Code>| {
             let before = named.entry((*asked)?).or_default();

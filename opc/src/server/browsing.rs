@@ -18,7 +18,7 @@
 //! that IOPCItemIO reads, and those of properties, are no more than an answer may hold. How large a request
 //! is, the transport bounds. OPC DA 2.05a, 4.4.5; 3.0, 4.4.3.
 
-use super::enumerators::{Tape, lend};
+use super::enumerators::{EnumeratorState, lend};
 use super::object::ServerObject;
 use super::wire::{answer, apart, filetime, given_of};
 use crate::browse::{Direction, Element, Elements, Filter, Kind, page};
@@ -81,7 +81,7 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
         };
         let (node, seat) = (&self.desk().house()?.node, client.enumerator()?);
         let names: Arc<dyn IEnumString> =
-            Arc::new(Tape::<Option<String>>::new(node.clone(), seat, Arc::new(make))?);
+            Arc::new(EnumeratorState::<Option<String>>::new(node.clone(), seat, Arc::new(make))?);
         Ok(Success::with(i32::from(is_empty), Some(lend(node, names)?)))
     }
 
@@ -97,7 +97,8 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
         let paths: Vec<_> = source.access_paths(item_id).into_iter().map(Some).collect();
         let code = i32::from(paths.is_empty());
         let (node, seat) = (&self.desk().house()?.node, self.desk().client.enumerator()?);
-        let names: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), seat, paths)?);
+        let names: Arc<dyn IEnumString> =
+            Arc::new(EnumeratorState::<Option<String>>::of(node.clone(), seat, paths)?);
         Ok(Success::with(code, Some(lend(node, names)?)))
     }
 }
@@ -141,7 +142,7 @@ fn empty() -> Variant {
 }
 
 /// Which properties of items are wanted.
-struct Wanted<'a> {
+struct PropertyFilter<'a> {
     /// All that the item has, rather than those that are named.
     all: bool,
     /// With their values, and not only what they are.
@@ -155,7 +156,7 @@ impl ServerObject {
     fn described(
         &self,
         item: Result<&Arc<Item>, Code>,
-        wanted: &Wanted<'_>,
+        wanted: &PropertyFilter<'_>,
         room: &mut usize,
     ) -> Result<OPCITEMPROPERTIES, Failure> {
         let house = self.desk().house()?;
@@ -199,7 +200,7 @@ impl ServerObject {
     fn element(
         &self,
         element: Element,
-        wanted: &Wanted<'_>,
+        wanted: &PropertyFilter<'_>,
         room: &mut usize,
     ) -> Result<OPCBROWSEELEMENT, Failure> {
         let Element { name, id, has_children, item } = element;
@@ -221,7 +222,8 @@ impl IOPCBrowse for ServerObject {
         property_ids: &[u32],
     ) -> Result<Success<Vec<OPCITEMPROPERTIES>>, Failure> {
         // No numbers at all are all of them (OPC DA 3.0, 4.4.3.3).
-        let wanted = Wanted { all: property_ids.is_empty(), values: return_values != 0, ids: property_ids };
+        let wanted =
+            PropertyFilter { all: property_ids.is_empty(), values: return_values != 0, ids: property_ids };
         let engine = self.desk().client.engine();
         let (source, mut room) = (engine.source(), engine.settings.quotas.answer);
         let mut found = Vec::with_capacity(item_ids.len());
@@ -265,7 +267,7 @@ impl IOPCBrowse for ServerObject {
         let continuation = continuation_point.as_deref().unwrap_or_default();
         let page = page(&**source, item_id, continuation, max_elements as usize, elements, name_filter)?;
         let wanted =
-            Wanted { all: return_all_properties != 0, values: return_values != 0, ids: property_ids };
+            PropertyFilter { all: return_all_properties != 0, values: return_values != 0, ids: property_ids };
         let found = page.elements.into_iter().map(|element| self.element(element, &wanted, &mut room));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let failed = found.iter().any(|element| element.properties.error != 0);

@@ -3,7 +3,7 @@
 //! Its class is the one that every Windows has. Of the machine's classes it knows those of the list of servers; what these are good for are the versions
 //! of Data Access.
 
-use super::enumerators::{Tape, lend};
+use super::enumerators::{EnumeratorState, lend};
 use super::list::{CATEGORIES, ListObject};
 use super::wire::guid_of;
 use crate::Code;
@@ -38,7 +38,8 @@ pub(super) fn is_ours(category: &GUID) -> bool {
 
 impl ListObject {
     fn enumerated(&self, ids: Vec<GUID>) -> Result<Option<Ref<dyn IEnumGUID>>, Failure> {
-        let tape: Arc<dyn IEnumGUID> = Arc::new(Tape::<GUID>::of(self.node.clone(), self.seat()?, ids)?);
+        let tape: Arc<dyn IEnumGUID> =
+            Arc::new(EnumeratorState::<GUID>::of(self.node.clone(), self.seat()?, ids)?);
         lend(&self.node, tape).map(Some)
     }
 
@@ -68,7 +69,7 @@ impl ICatInformation for ListObject {
         };
         let all: Vec<CATEGORYINFO> = CATEGORIES.iter().map(info).collect();
         let tape: Arc<dyn IEnumCATEGORYINFO> =
-            Arc::new(Tape::<CATEGORYINFO>::of(self.node.clone(), self.seat()?, all)?);
+            Arc::new(EnumeratorState::<CATEGORYINFO>::of(self.node.clone(), self.seat()?, all)?);
         lend(&self.node, tape).map(Some)
     }
 

@@ -44,14 +44,14 @@ pub(super) trait Hearers: Send + Sync {
 
 /// Drives an engine until it is dropped.
 pub(super) struct Driver {
-    bell: Arc<Bell>,
+    bell: Arc<DriverSignal>,
     /// For what waits for the source.
     pub(super) readers: Arc<Pool>,
     /// For what waits for listeners.
     pub(super) tellers: Pool,
 }
 
-struct Bell {
+struct DriverSignal {
     state: Mutex<State>,
     rung: Condvar,
 }
@@ -66,7 +66,7 @@ struct State {
 /// What the thread has.
 struct Run {
     clock: Clock,
-    bell: Arc<Bell>,
+    bell: Arc<DriverSignal>,
     engine: Weak<Engine>,
     readers: Weak<Pool>,
     hearers: Arc<dyn Hearers>,
@@ -79,7 +79,7 @@ impl Driver {
         clock: Clock,
         hearers: Arc<dyn Hearers>,
     ) -> std::io::Result<Self> {
-        let bell = Arc::new(Bell { state: Mutex::default(), rung: Condvar::new() });
+        let bell = Arc::new(DriverSignal { state: Mutex::default(), rung: Condvar::new() });
         let readers = Arc::new(Pool::new("opc-source", READERS));
         let ringing = Arc::downgrade(&bell);
         engine.on_earlier(move || {

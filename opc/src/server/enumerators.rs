@@ -8,7 +8,7 @@ use crate::contract::{
     CATEGORYINFO, GUID, IEnumCATEGORYINFO, IEnumGUID, IEnumOPCItemAttributes, IEnumString, IEnumUnknown,
     IOPCEnumGUID, OPCITEMATTRIBUTES,
 };
-use crate::share::Seat;
+use crate::share::EnumeratorCharge;
 use crate::sync::lock;
 use everywire::WeakNode;
 use everywire::{Failure, Ref, Reference, Remote, Success};
@@ -18,30 +18,34 @@ use std::sync::{Arc, Mutex};
 const MOST: u32 = 100_000;
 
 /// Makes a list from its beginning.
-type Make<T> = dyn Fn() -> Result<Box<dyn Iterator<Item = T> + Send>, Code> + Send + Sync;
+type ListFactory<T> = dyn Fn() -> Result<Box<dyn Iterator<Item = T> + Send>, Code> + Send + Sync;
 
 /// A list and a place in it.
-pub(super) struct Tape<T> {
-    make: Arc<Make<T>>,
-    place: Mutex<Place<T>>,
+pub(super) struct EnumeratorState<T> {
+    make: Arc<ListFactory<T>>,
+    place: Mutex<EnumeratorPosition<T>>,
     node: WeakNode,
     /// What it costs of its client's quota.
-    seat: Seat,
+    seat: EnumeratorCharge,
 }
 
-struct Place<T> {
+struct EnumeratorPosition<T> {
     rest: Box<dyn Iterator<Item = T> + Send>,
     taken: usize,
 }
 
-impl<T: Send + 'static> Tape<T> {
-    pub(super) fn new(node: WeakNode, seat: Seat, make: Arc<Make<T>>) -> Result<Self, Code> {
-        let place = Mutex::new(Place { rest: make()?, taken: 0 });
+impl<T: Send + 'static> EnumeratorState<T> {
+    pub(super) fn new(
+        node: WeakNode,
+        seat: EnumeratorCharge,
+        make: Arc<ListFactory<T>>,
+    ) -> Result<Self, Code> {
+        let place = Mutex::new(EnumeratorPosition { rest: make()?, taken: 0 });
         Ok(Self { make, place, node, seat })
     }
 
     /// Over what is at hand.
-    pub(super) fn of(node: WeakNode, seat: Seat, items: Vec<T>) -> Result<Self, Code>
+    pub(super) fn of(node: WeakNode, seat: EnumeratorCharge, items: Vec<T>) -> Result<Self, Code>
     where
         T: Clone + Sync,
     {
@@ -74,7 +78,7 @@ impl<T: Send + 'static> Tape<T> {
 
     fn reset(&self) -> Result<(), Failure> {
         let rest = (self.make)()?;
-        *lock(&self.place) = Place { rest, taken: 0 };
+        *lock(&self.place) = EnumeratorPosition { rest, taken: 0 };
         Ok(())
     }
 
@@ -86,7 +90,7 @@ impl<T: Send + 'static> Tape<T> {
         }
         Ok(Self {
             make: Arc::clone(&self.make),
-            place: Mutex::new(Place { rest, taken }),
+            place: Mutex::new(EnumeratorPosition { rest, taken }),
             node: self.node.clone(),
             seat: self.seat.another()?,
         })
@@ -101,17 +105,17 @@ pub(super) fn lend<I: Remote + ?Sized>(node: &WeakNode, servant: Arc<I>) -> Resu
 
 macro_rules! enumerator {
     ($trait:ident, $item:ty) => {
-        impl $trait for Tape<$item> {
+        impl $trait for EnumeratorState<$item> {
             fn next(&self, count: u32) -> Result<Success<Vec<$item>>, Failure> {
-                Tape::next(self, count)
+                EnumeratorState::next(self, count)
             }
 
             fn skip(&self, count: u32) -> Result<Success<()>, Failure> {
-                Ok(Tape::skip(self, count))
+                Ok(EnumeratorState::skip(self, count))
             }
 
             fn reset(&self) -> Result<(), Failure> {
-                Tape::reset(self)
+                EnumeratorState::reset(self)
             }
 
             fn clone_(&self) -> Result<Option<Ref<dyn $trait>>, Failure> {

@@ -13,18 +13,18 @@
 //!   them is not `S_OK`.
 //! * An interface that a caller wants is checked before anything is made for it.
 //!
-//! Bounds are the engine's (`crate::Quotas`). An enumerator asks for `Walk::PART` items at once, so that a
+//! Bounds are the engine's (`crate::Quotas`). An enumerator asks for `AttributeList::PART` items at once, so that a
 //! list of half a million is never held for one.
 
-use super::enumerators::{Tape, lend};
-use super::object::{Desk, check_offered};
+use super::enumerators::{EnumeratorState, lend};
+use super::object::{ClientState, check_offered};
 use super::wire::{answer, apart, codes, data_of, def_of, filetime, given_of, result_of};
 use crate::contract::{
     DataAccessGroup, FILETIME, GUID, IEnumOPCItemAttributes, IOPCGroupStateMgt, IOPCGroupStateMgt2,
     IOPCItemMgt, IOPCSyncIO, IOPCSyncIO2, OPCDATASOURCE, OPCEUTYPE, OPCITEMATTRIBUTES, OPCITEMDEF,
     OPCITEMRESULT, OPCITEMSTATE, OPCITEMVQT,
 };
-use crate::group::{Attributes, Change, Given, Group, ReadFrom, Sample};
+use crate::group::{Attributes, Change, Group, ReadFrom, Sample, WriteVqt};
 use crate::{Code, VarType};
 use everywire::{Failure, Reference, Success};
 use everywire_model::Variant;
@@ -32,7 +32,7 @@ use std::sync::{Arc, Weak};
 
 /// A group as its client sees it.
 pub(super) struct GroupObject {
-    pub(super) desk: Weak<Desk>,
+    pub(super) desk: Weak<ClientState>,
     pub(super) group: Arc<Group>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct GroupObject {
 type State = (u32, i32, Option<String>, i32, f32, u32, u32, u32);
 
 impl GroupObject {
-    pub(super) fn desk(&self) -> Result<Arc<Desk>, Code> {
+    pub(super) fn desk(&self) -> Result<Arc<ClientState>, Code> {
         self.desk.upgrade().ok_or(Code::FAIL)
     }
 }
@@ -160,15 +160,17 @@ impl IOPCItemMgt for GroupObject {
         let (house, seat) = (desk.house()?, desk.client.enumerator()?);
         // It walks the group as it is when it is asked: a list of half a million items is not kept for each enumerator.
         let group = Arc::downgrade(&self.group);
-        let make = move || Ok(Box::new(Walk::new(Weak::clone(&group))) as Box<dyn Iterator<Item = _> + Send>);
+        let make = move || {
+            Ok(Box::new(AttributeList::new(Weak::clone(&group))) as Box<dyn Iterator<Item = _> + Send>)
+        };
         let tape: Arc<dyn IEnumOPCItemAttributes> =
-            Arc::new(Tape::<OPCITEMATTRIBUTES>::new(house.node.clone(), seat, Arc::new(make))?);
+            Arc::new(EnumeratorState::<OPCITEMATTRIBUTES>::new(house.node.clone(), seat, Arc::new(make))?);
         Ok(Success::with(code, Some(lend(&house.node, tape)?.reference().clone())))
     }
 }
 
 /// The items of a group, some at a time; they end with the group.
-struct Walk {
+struct AttributeList {
     /// The group; without it the walk ends.
     group: Weak<Group>,
     /// The slot behind the last item that was given.
@@ -177,7 +179,7 @@ struct Walk {
     held: std::vec::IntoIter<Attributes>,
 }
 
-impl Walk {
+impl AttributeList {
     /// Items that are asked for at once.
     const PART: usize = 256;
 
@@ -186,7 +188,7 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for AttributeList {
     type Item = OPCITEMATTRIBUTES;
 
     fn next(&mut self) -> Option<OPCITEMATTRIBUTES> {
@@ -252,7 +254,7 @@ impl IOPCSyncIO for GroupObject {
     }
 
     fn write(&self, items: &[u32], values: &[Variant]) -> Result<Success<Vec<i32>>, Failure> {
-        let values: Vec<_> = values.iter().map(|value| Given::from(data_of(value))).collect();
+        let values: Vec<_> = values.iter().map(|value| WriteVqt::from(data_of(value))).collect();
         answer(&self.group.write(items, &values)?, |errors| errors)
     }
 }

@@ -26,7 +26,7 @@ use crate::contract::{
     DataAccessGroupOnReadComplete, DataAccessGroupOnWriteComplete, IOPCAsyncIO2, IOPCAsyncIO3,
     IOPCDataCallback, IOPCItemDeadbandMgt, IOPCItemSamplingMgt, OPCDATASOURCE, OPCITEMVQT,
 };
-use crate::group::{Batch, Begun, Given, Group, ReadFrom, Refresh, Report};
+use crate::group::{Batch, Group, ReadFrom, Refresh, Report, StartedTransaction, WriteVqt};
 use crate::sync::lock;
 use everywire::{Audience, Failure, Remote, Signaller, Success};
 use everywire_model::{Completed, Variant};
@@ -150,7 +150,7 @@ impl GroupObject {
     }
 
     /// Answers for a call that was begun, once somebody will perform it.
-    fn begun(&self, (cancel, codes): Begun) -> Result<Success<(u32, Vec<i32>)>, Failure> {
+    fn begun(&self, (cancel, codes): StartedTransaction) -> Result<Success<(u32, Vec<i32>)>, Failure> {
         self.perform(cancel)?;
         answer(&codes, |errors| (cancel, errors))
     }
@@ -169,7 +169,7 @@ impl IOPCAsyncIO2 for GroupObject {
         transaction: u32,
     ) -> Result<Success<(u32, Vec<i32>)>, Failure> {
         self.admit()?;
-        let values: Vec<_> = values.iter().map(|value| Given::from(data_of(value))).collect();
+        let values: Vec<_> = values.iter().map(|value| WriteVqt::from(data_of(value))).collect();
         self.begun(self.group.begin_write(items, &values, transaction)?)
     }
 

@@ -5,13 +5,13 @@
 
 use super::ServerInfo;
 use super::categories::{CATEGORY_MANAGER, is_ours};
-use super::enumerators::{Tape, lend};
+use super::enumerators::{EnumeratorState, lend};
 use super::wire::guid_of;
 use crate::Code;
 use crate::contract::{
     GUID, ICatInformation, IEnumGUID, IOPCEnumGUID, IOPCServerList, IOPCServerList2, OpcServerList,
 };
-use crate::share::{Seat, Share};
+use crate::share::{EnumeratorCharge, Share};
 use crate::sync::lock;
 pub use crate::wire::OPC_ENUM;
 use crate::wire::{DA_2, DA_3, text_of};
@@ -90,7 +90,7 @@ impl ListObject {
     }
 
     /// Room for one more enumerator.
-    pub(super) fn seat(&self) -> Result<Seat, Code> {
+    pub(super) fn seat(&self) -> Result<EnumeratorCharge, Code> {
         self.list.share.enumerator(ENUMERATORS)
     }
 
@@ -123,8 +123,11 @@ impl IOPCServerList for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IEnumGUID>>, Failure> {
-        let tape: Arc<dyn IEnumGUID> =
-            Arc::new(Tape::<GUID>::of(self.node.clone(), self.seat()?, self.classes(implemented))?);
+        let tape: Arc<dyn IEnumGUID> = Arc::new(EnumeratorState::<GUID>::of(
+            self.node.clone(),
+            self.seat()?,
+            self.classes(implemented),
+        )?);
         lend(&self.node, tape).map(Some)
     }
 
@@ -144,8 +147,11 @@ impl IOPCServerList2 for ListObject {
         implemented: &[GUID],
         _required: &[GUID],
     ) -> Result<Option<Ref<dyn IOPCEnumGUID>>, Failure> {
-        let tape: Arc<dyn IOPCEnumGUID> =
-            Arc::new(Tape::<GUID>::of(self.node.clone(), self.seat()?, self.classes(implemented))?);
+        let tape: Arc<dyn IOPCEnumGUID> = Arc::new(EnumeratorState::<GUID>::of(
+            self.node.clone(),
+            self.seat()?,
+            self.classes(implemented),
+        )?);
         lend(&self.node, tape).map(Some)
     }
 

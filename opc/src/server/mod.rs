@@ -79,11 +79,11 @@ impl ServerInfo {
 
 /// A server that is served.
 pub struct Server {
-    house: Arc<House>,
+    house: Arc<ServerContext>,
 }
 
 /// What a server's objects share.
-struct House {
+struct ServerContext {
     info: ServerInfo,
     engine: Arc<Engine>,
     node: WeakNode,
@@ -114,7 +114,7 @@ impl Server {
         }
         let clock = Clock::new();
         let engine = Engine::new(source, settings);
-        let house = Arc::new(House {
+        let house = Arc::new(ServerContext {
             engine: Arc::clone(&engine),
             node: node.downgrade(),
             clock,
@@ -125,7 +125,7 @@ impl Server {
             info,
         });
         let weak = Arc::downgrade(&house);
-        let hearers = Arc::new(Told(Weak::clone(&weak)));
+        let hearers = Arc::new(GroupListener(Weak::clone(&weak)));
         let driver = Driver::start(&engine, clock, hearers).map_err(|error| {
             Failure::new(Kind::Internal, Initiator::Here, format!("the system gives no thread: {error}"))
         })?;
@@ -167,9 +167,9 @@ const SIGNALS: usize = 4;
 const BYTES: usize = 1 << 20;
 
 /// Those who listen to the groups of a server.
-struct Told(Weak<House>);
+struct GroupListener(Weak<ServerContext>);
 
-impl Hearers for Told {
+impl Hearers for GroupListener {
     fn tell(&self, group: &Group, report: Report) {
         if let Some(house) = self.0.upgrade() {
             house.tell(group.server_handle(), report);
@@ -196,7 +196,7 @@ impl Hearers for Told {
     }
 }
 
-impl House {
+impl ServerContext {
     /// What a group has to tell.
     fn outbox(&self, group: u32) -> Option<Arc<Outbox>> {
         lock(&self.groups).get(&group).cloned()

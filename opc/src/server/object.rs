@@ -1,6 +1,6 @@
 //! The object that a client gets: IOPCServer and IOPCCommon. Browsing is in `super::browsing`.
 //!
-//! Who holds whom. The node holds the server's object, that owns a `Desk`, which is what a client has, and
+//! Who holds whom. The node holds the server's object, that owns a `ClientState`, which is what a client has, and
 //! the desk owns the client of the engine. The groups' objects are held by the node too, and hold the desk
 //! weakly. So all of a client ends with its server object: when its last reference is released, or when its
 //! machine no longer pings.
@@ -20,8 +20,8 @@
 //!
 //! Bounds. Groups, items and enumerators count against `crate::Quotas`. OPC DA 2.05a, 4.4.3; OPC Common 1.10.
 
-use super::House;
-use super::enumerators::{Tape, lend};
+use super::ServerContext;
+use super::enumerators::{EnumeratorState, lend};
 use super::group::GroupObject;
 use super::outbox::Outbox;
 use super::wire::filetime;
@@ -49,24 +49,24 @@ const PUBLIC: [&str; 2] = ["39c13a4e-011e-11d0-9675-0020afd8adb3", "39c13a51-011
 const VERSION_1: [&str; 2] = ["39c13a53-011e-11d0-9675-0020afd8adb3", "0000010e-0000-0000-c000-000000000046"];
 
 /// A server as one client sees it.
-pub(super) struct ServerObject(Arc<Desk>);
+pub(super) struct ServerObject(Arc<ClientState>);
 
 /// What a client has: shared with its groups' objects, which hold it weakly. It ends with the server's object.
-pub(super) struct Desk {
+pub(super) struct ClientState {
     /// What all clients share.
-    pub(super) house: Weak<House>,
+    pub(super) house: Weak<ServerContext>,
     /// The engine's client.
     pub(super) client: Arc<Client>,
     /// Itself, for groups.
-    weak: Weak<Desk>,
+    weak: Weak<ClientState>,
     /// The key under which the server's object is served.
     key: Bytes,
     /// The groups' objects, by handle.
-    groups: Mutex<HashMap<u32, Served>>,
+    groups: Mutex<HashMap<u32, GroupReference>>,
 }
 
 /// A group's object.
-struct Served {
+struct GroupReference {
     /// The key under which it is served.
     key: String,
     /// The reference that callers get, each time the same.
@@ -75,13 +75,13 @@ struct Served {
 
 impl ServerObject {
     /// An object for somebody new.
-    pub(super) fn open(house: &Arc<House>, key: &Bytes) -> Result<Arc<Self>, Failure> {
+    pub(super) fn open(house: &Arc<ServerContext>, key: &Bytes) -> Result<Arc<Self>, Failure> {
         let client = house.engine.client_of(everywire::asker().as_ref())?;
         let node = house.node.upgrade().ok_or(Code::FAIL)?;
         let signaller: Signaller<dyn DataAccessServer> = node.signaller(key);
         lock(&house.objects).insert(key.clone(), signaller);
         let (house, key) = (Arc::downgrade(house), key.clone());
-        Ok(Arc::new(Self(Arc::new_cyclic(|weak| Desk {
+        Ok(Arc::new(Self(Arc::new_cyclic(|weak| ClientState {
             house,
             client,
             weak: weak.clone(),
@@ -90,13 +90,13 @@ impl ServerObject {
         }))))
     }
 
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &ClientState {
         &self.0
     }
 }
 
-impl Desk {
-    pub(super) fn house(&self) -> Result<Arc<House>, Code> {
+impl ClientState {
+    pub(super) fn house(&self) -> Result<Arc<ServerContext>, Code> {
         self.house.upgrade().ok_or(Code::FAIL)
     }
 
@@ -124,7 +124,7 @@ impl Desk {
             desk.upgrade().map(|desk| lock(&desk.groups).remove(&handle));
         });
         let reference = node.export(&key, object).reference().clone();
-        lock(&self.groups).insert(handle, Served { key, reference: reference.clone() });
+        lock(&self.groups).insert(handle, GroupReference { key, reference: reference.clone() });
         Ok(reference)
     }
 
@@ -158,7 +158,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for ClientState {
     fn drop(&mut self) {
         let handles: Vec<u32> = lock(&self.groups).keys().copied().collect();
         handles.into_iter().for_each(|handle| self.withdraw(handle));
@@ -282,13 +282,14 @@ impl IOPCServer for ServerObject {
         let wanted = text_of(riid);
         let reference = if wanted == <dyn IEnumString>::interface().id {
             let names = groups.iter().filter_map(|group| Some(Some(group.state().ok()?.name))).collect();
-            let tape: Arc<dyn IEnumString> = Arc::new(Tape::<Option<String>>::of(node.clone(), seat, names)?);
+            let tape: Arc<dyn IEnumString> =
+                Arc::new(EnumeratorState::<Option<String>>::of(node.clone(), seat, names)?);
             lend(node, tape)?.reference().clone()
         } else {
             check_offered::<dyn IEnumUnknown>(riid)?;
             let objects = groups.iter().filter_map(|group| self.0.reference(group).ok().map(Some)).collect();
             let tape: Arc<dyn IEnumUnknown> =
-                Arc::new(Tape::<Option<Reference>>::of(node.clone(), seat, objects)?);
+                Arc::new(EnumeratorState::<Option<Reference>>::of(node.clone(), seat, objects)?);
             lend(node, tape)?.reference().clone()
         };
         Ok(Success::with(code.signed(), Some(reference)))

@@ -1,7 +1,7 @@
 //! Between the engine's types and those of the contract.
 
 use crate::contract::{FILETIME, GUID, OPCITEMDEF, OPCITEMRESULT, OPCITEMVQT};
-use crate::group::{Added, Given, ItemDef};
+use crate::group::{ItemDef, ItemResult, WriteVqt};
 use crate::wire::time_of;
 use crate::{Code, Data, FileTime, Quality, VarType};
 use everywire::Success;
@@ -58,15 +58,15 @@ pub(super) fn def_of(def: &OPCITEMDEF) -> ItemDef {
     }
 }
 
-pub(super) fn result_of(added: Option<Added>) -> OPCITEMRESULT {
+pub(super) fn result_of(added: Option<ItemResult>) -> OPCITEMRESULT {
     let (server, canonical_type, access_rights) =
         added.map(|added| (added.server, added.canonical.0, added.access.0)).unwrap_or_default();
     OPCITEMRESULT { server, canonical_type, reserved: 0, access_rights, blob: everywire::Bytes::new() }
 }
 
 /// What a client gives; a value that is of no type for items has the code of that.
-pub(super) fn given_of(vqt: &OPCITEMVQT) -> Given {
-    Given {
+pub(super) fn given_of(vqt: &OPCITEMVQT) -> WriteVqt {
+    WriteVqt {
         data: data_of(&vqt.value),
         quality: (vqt.quality_specified != 0).then_some(Quality(vqt.quality)),
         time: (vqt.timestamp_specified != 0).then(|| time_of(&vqt.timestamp)),

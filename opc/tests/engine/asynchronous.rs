@@ -1,5 +1,5 @@
 use super::{Plant, clients, rate};
-use everywire_opc::{Code, Data, Given, GroupState, Quotas, ReadFrom, Refresh, Report, Settings};
+use everywire_opc::{Code, Data, GroupState, Quotas, ReadFrom, Refresh, Report, Settings, WriteVqt};
 
 #[test]
 fn a_read_is_begun_and_told_later() {
@@ -23,7 +23,7 @@ fn a_write_is_begun_and_told_later() {
     let plant = Plant::new();
     let group = plant.group(rate(1000));
     let items = plant.add(&group, &["Tank.Level", "Tank.Setpoint"]);
-    let values = [Given::from(Data::R4(1.0)), Data::from("much").into()];
+    let values = [WriteVqt::from(Data::R4(1.0)), Data::from("much").into()];
     let (cancel, codes) = group.begin_write(&items, &values, 43).expect("somebody listens");
     assert_eq!(codes, [Code::BAD_RIGHTS, Code::OK]);
     let expected = Report::Written { transaction: 43, group: 0, items: vec![(2, Code::BAD_TYPE)] };

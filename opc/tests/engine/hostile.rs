@@ -1,7 +1,7 @@
 use super::{Plant, codes, def, rate, server};
 use everywire_opc::{
-    Change, Code, Data, Feed, FileTime, Given, GroupState, Item, ItemDef, Quotas, ReadFrom, Refresh,
-    Settings, Source, VarType, Vqt, Write,
+    Change, Code, Data, Feed, FileTime, GroupState, Item, ItemDef, Quotas, ReadFrom, Refresh, Settings,
+    Source, VarType, Vqt, Write, WriteVqt,
 };
 use std::sync::{Arc, Mutex};
 
@@ -202,7 +202,7 @@ fn buffers_and_calls_that_wait_are_of_the_quota_and_come_back() {
     // A call that waits holds its handles and values.
     let many = vec![items[0]; 3000];
     assert_eq!(group.begin_read(&many, ReadFrom::Device, 1), Err(Code::OUT_OF_MEMORY));
-    let text = [Given::from(Data::from("x".repeat(30_000)))];
+    let text = [WriteVqt::from(Data::from("x".repeat(30_000)))];
     assert_eq!(group.begin_write(&items[..1], &text, 1), Err(Code::OUT_OF_MEMORY));
     let (first, _) = group.begin_read(&items, ReadFrom::Device, 1).expect("room");
     let second = group.begin_refresh(Refresh::MaxAge(1), 2).expect("room");
@@ -300,7 +300,7 @@ fn a_time_in_the_future_does_not_stop_the_sampling_of_others() {
     group.set_sampling(&items, &[100]).expect("it lives");
     group.set_buffered(&items, &[true]).expect("it lives");
     plant.pass(0);
-    let far = Given { data: Data::I2(1), quality: None, time: Some(FileTime(u64::MAX)) };
+    let far = WriteVqt { data: Data::I2(1), quality: None, time: Some(FileTime(u64::MAX)) };
     let other =
         plant.engine.client().expect("a client").engine().write_items(&["Tank.Setpoint".to_owned()], &[far]);
     assert_eq!(other, Ok(vec![Code::OK]));

@@ -1,5 +1,5 @@
 use super::{Plant, codes, rate};
-use everywire_opc::{Code, Data, Given, Item, Quality, ReadFrom, VarType, Vqt};
+use everywire_opc::{Code, Data, Item, Quality, ReadFrom, VarType, Vqt, WriteVqt};
 
 #[test]
 fn a_read_has_value_quality_and_time() {
@@ -54,7 +54,7 @@ fn a_write_takes_any_type_that_fits() {
     let items =
         plant.add(&group, &["Tank.Setpoint", "Tank.Valve", "Tank.Setpoint", "Tank.Setpoint", "Tank.Level"]);
     let values = [
-        Given::from(Data::from("123")),
+        WriteVqt::from(Data::from("123")),
         Data::I4(-1).into(),
         Data::R8(1e9).into(),
         Data::from("much").into(),
@@ -77,10 +77,10 @@ fn a_write_may_be_limited_or_refused_by_the_source() {
     });
     let group = plant.group(rate(1000));
     let item = plant.add(&group, &["Tank.Setpoint"]);
-    let write = |given: Given| group.write(&item, &[given]).expect("it lives");
+    let write = |given: WriteVqt| group.write(&item, &[given]).expect("it lives");
     assert_eq!(write(Data::I2(5).into()), [Code::OK]);
     assert_eq!(write(Data::I2(500).into()), [Code::CLAMP]);
-    let with_quality = Given { data: Data::I2(5), quality: Some(Quality::UNCERTAIN), time: None };
+    let with_quality = WriteVqt { data: Data::I2(5), quality: Some(Quality::UNCERTAIN), time: None };
     assert_eq!(write(with_quality), [Code::NOT_SUPPORTED]);
 }
 
@@ -90,7 +90,7 @@ fn quality_and_time_may_be_written() {
     let group = plant.group(rate(1000));
     let item = plant.add(&group, &["Tank.Setpoint"]);
     let given =
-        Given { data: Data::I2(5), quality: Some(Quality::LOCAL_OVERRIDE), time: Some(plant.now.time) };
+        WriteVqt { data: Data::I2(5), quality: Some(Quality::LOCAL_OVERRIDE), time: Some(plant.now.time) };
     assert_eq!(group.write(&item, &[given]), Ok(vec![Code::OK]));
     let expected = Vqt { data: Data::I2(5), quality: Quality::LOCAL_OVERRIDE, time: plant.now.time };
     assert_eq!(plant.table.get("Tank.Setpoint"), Some(expected));
@@ -103,7 +103,7 @@ fn items_are_read_and_written_without_a_group() {
     let read = plant.engine.read_items(&ids, &[0, 0, 0], plant.now).expect("as many ages");
     assert_eq!(codes(read), [Code::OK, Code::UNKNOWN_ITEM, Code::INVALID_ITEM]);
     let ids = ["Tank.Setpoint", "Tank.Level"].map(str::to_owned);
-    let values = [Given::from(Data::I4(5)), Data::R4(0.0).into()];
+    let values = [WriteVqt::from(Data::I4(5)), Data::R4(0.0).into()];
     assert_eq!(plant.engine.write_items(&ids, &values), Ok(vec![Code::OK, Code::BAD_RIGHTS]));
     assert_eq!(plant.engine.write_items(&ids, &values[..1]), Err(Code::INVALID_ARGUMENT));
     assert_eq!(plant.engine.items_in_use(), 0);

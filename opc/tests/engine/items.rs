@@ -1,5 +1,5 @@
 use super::{Plant, codes, def, named, server};
-use everywire_opc::{Access, Added, Code, Data, ItemDef, Quotas, Settings, VarType};
+use everywire_opc::{Access, Code, Data, ItemDef, ItemResult, Quotas, Settings, VarType};
 
 #[test]
 fn each_item_is_answered_for_by_itself() {
@@ -20,7 +20,7 @@ fn each_item_is_answered_for_by_itself() {
         Code::OK,
     ];
     let looked_at = group.validate_items(&defs).expect("it lives");
-    let level = Added { server: 0, canonical: VarType::R4, access: Access::READ };
+    let level = ItemResult { server: 0, canonical: VarType::R4, access: Access::READ };
     assert_eq!(looked_at.first(), Some(&Ok(level)));
     assert_eq!(codes(looked_at), expected);
     assert_eq!(group.count(), Ok(0));

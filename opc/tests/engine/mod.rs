@@ -10,8 +10,8 @@ mod items;
 mod sampling;
 
 use everywire_opc::{
-    Added, Batch, Client, Code, Data, Engine, FileTime, Group, GroupState, Item, ItemDef, Moment, Report,
-    Settings, Table, VarType, Vqt,
+    Batch, Client, Code, Data, Engine, FileTime, Group, GroupState, Item, ItemDef, ItemResult, Moment,
+    Report, Settings, Table, VarType, Vqt,
 };
 use std::sync::Arc;
 
@@ -105,6 +105,6 @@ pub(crate) fn codes<T>(results: Vec<Result<T, Code>>) -> Vec<Code> {
     results.into_iter().map(|result| result.err().unwrap_or(Code::OK)).collect()
 }
 
-pub(crate) fn server(results: Vec<Result<Added, Code>>) -> Vec<u32> {
+pub(crate) fn server(results: Vec<Result<ItemResult, Code>>) -> Vec<u32> {
     results.into_iter().map(|added| added.expect("an item").server).collect()
 }

@@ -1,7 +1,7 @@
 use super::{Plant, next, next_live, quick, values};
 use crate::server::{CLASS, PATIENCE};
 use everywire::Node;
-use everywire_opc::remote::{DataAccess, Event, Manner, Pauses, Wanted};
+use everywire_opc::remote::{DataAccess, Event, Pauses, SubscriptionRequest, UpdateMode};
 use everywire_opc::{Code, Data, Quality};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,7 @@ const ITEMS: [&str; 2] = ["Tank.Level", "Tank.Setpoint"];
 fn heard(
     server: &DataAccess,
     items: &[&str],
-    wanted: Wanted,
+    wanted: SubscriptionRequest,
 ) -> (everywire_opc::remote::Subscription, Receiver<Event>) {
     let (tell, events) = channel();
     let subscription = server.subscribe(items, wanted, move |event| drop(tell.send(event)));
@@ -29,10 +29,10 @@ fn values_come_first_all_and_then_what_changes() {
     for (options, version) in [("", "3.0"), ("&version=2", "2.05a")] {
         plant.table.set("Tank.Setpoint", 10_i16).expect("an item");
         let server = plant.connect(options);
-        let wanted = Wanted { deadband: Some(2.0), ..quick() };
+        let wanted = SubscriptionRequest { deadband: Some(2.0), ..quick() };
         let (subscription, events) = heard(&server, &["Tank.Level", "Tank.Setpoint", "x"], wanted);
         let live = next_live(&events);
-        assert_eq!((&live.manner, live.version, live.deadband), (&Manner::Callbacks, version, 2.0));
+        assert_eq!((&live.manner, live.version, live.deadband), (&UpdateMode::Callbacks, version, 2.0));
         assert_eq!(live.refused, [("x".into(), Code::UNKNOWN_ITEM)]);
         assert_eq!(live.keep_alive.is_some(), version == "3.0", "{:?}", live.notes);
         assert_eq!(data(&values(&events, 2)), [Data::R4(50.0), Data::I2(10)]);
@@ -62,7 +62,7 @@ fn times_without_end_are_only_long() {
     let server = plant.connect("&version=2");
     let endless = Duration::MAX;
     let pauses = Pauses { first: endless, longest: endless, after_shutdown: endless };
-    let wanted = Wanted { keep_alive: endless, silence: endless, pauses, ..quick() };
+    let wanted = SubscriptionRequest { keep_alive: endless, silence: endless, pauses, ..quick() };
     let (subscription, events) = heard(&server, &ITEMS, wanted);
     next_live(&events);
     values(&events, 2);
@@ -78,7 +78,7 @@ fn who_asks_for_polling_gets_no_callbacks() {
     let plant = Plant::new();
     let server = plant.connect("&poll");
     let (_subscription, events) = heard(&server, &ITEMS, quick());
-    assert_eq!(next_live(&events).manner, Manner::Polling { why: "that was asked for".to_owned() });
+    assert_eq!(next_live(&events).manner, UpdateMode::Polling { why: "that was asked for".to_owned() });
     assert_eq!(data(&values(&events, 2)), [Data::R4(50.0), Data::I2(10)]);
     plant.table.set("Tank.Level", 51.0_f32).expect("an item");
     assert_eq!(data(&values(&events, 1)), [Data::R4(51.0)]);
@@ -117,7 +117,7 @@ fn a_server_need_not_be_there_yet() {
     let Event::Lost { why, .. } = next(&events) else { panic!("it is not there") };
     assert!(why.hint().is_some_and(|hint| hint.contains("0x800706BA")), "{why:?}");
     plant.start("level=none");
-    assert_eq!(next_live(&events).manner, Manner::Callbacks);
+    assert_eq!(next_live(&events).manner, UpdateMode::Callbacks);
     assert_eq!(values(&events, 2).len(), 2);
 }
 
@@ -157,7 +157,7 @@ fn where_the_sink_is_refused_values_are_asked_for() {
     let address = format!("opcda://ada@{}/{CLASS}?level=integrity&credentials={account}", plant.place);
     let server = DataAccess::connect(&plant.client, &address).expect("we are let in");
     let (subscription, events) = heard(&server, &ITEMS, quick());
-    let Manner::Polling { why } = next_live(&events).manner else { panic!("callbacks came through") };
+    let UpdateMode::Polling { why } = next_live(&events).manner else { panic!("callbacks came through") };
     assert!(why.contains("does not take callbacks") && why.contains("knows nobody"), "{why}");
     assert_eq!(data(&values(&events, 2)), [Data::R4(50.0), Data::I2(10)]);
     subscription.end();

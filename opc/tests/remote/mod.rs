@@ -8,7 +8,7 @@ mod single;
 mod transfers;
 
 use everywire::Node;
-use everywire_opc::remote::{DataAccess, Event, ItemValue, Live, Pauses, Wanted};
+use everywire_opc::remote::{ActiveSubscription, DataAccess, Event, ItemValue, Pauses, SubscriptionRequest};
 use everywire_opc::server::{OpcEnum, Server, ServerInfo};
 use everywire_opc::{Settings, Table};
 use std::sync::Arc;
@@ -66,15 +66,15 @@ impl Plant {
 }
 
 /// Without long pauses.
-pub(crate) fn quick() -> Wanted {
-    Wanted {
+pub(crate) fn quick() -> SubscriptionRequest {
+    SubscriptionRequest {
         rate: Duration::from_millis(10),
         pauses: Pauses {
             first: Duration::from_millis(10),
             longest: Duration::from_millis(50),
             after_shutdown: Duration::from_millis(10),
         },
-        ..Wanted::default()
+        ..SubscriptionRequest::default()
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn next(events: &Receiver<Event>) -> Event {
 }
 
 /// The next that tells that the subscription works; how often it was tried before does not matter.
-pub(crate) fn next_live(events: &Receiver<Event>) -> Live {
+pub(crate) fn next_live(events: &Receiver<Event>) -> ActiveSubscription {
     loop {
         match next(events) {
             Event::Live(live) => return live,

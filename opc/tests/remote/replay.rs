@@ -12,7 +12,7 @@ use everywire_opc::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, FILETIME, GUID, IOPCDataCallback, IOPCServer, OPCENUMSCOPE,
     OPCSERVERSTATE, OPCSERVERSTATUS,
 };
-use everywire_opc::remote::{DataAccess, Manner};
+use everywire_opc::remote::{DataAccess, UpdateMode};
 use everywire_opc::{Code, Data, Quality, VarType};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -223,7 +223,7 @@ fn a_subscription_hears_what_windows_calls_back() {
     let (tell, events) = channel();
     let subscription = server.subscribe(&[ITEM], quick(), move |event| drop(tell.send(event)));
     let live = next_live(&events);
-    assert_eq!((live.manner, live.version), (Manner::Callbacks, "2.05a"));
+    assert_eq!((live.manner, live.version), (UpdateMode::Callbacks, "2.05a"));
     same(&asked(&heard, "AddItems"), &with_handle(stub("AddItems.request"), 0), 82..84);
     let change = values(&events, 1);
     assert_eq!((change[0].index, &*change[0].item), (0, ITEM));
@@ -239,7 +239,7 @@ fn polling_asks_and_understands_as_windows_does() {
     let server = DataAccess::connect(&client, &format!("{address}&poll")).expect("a server");
     let (tell, events) = channel();
     let _subscription = server.subscribe(&[ITEM], quick(), move |event| drop(tell.send(event)));
-    assert!(matches!(next_live(&events).manner, Manner::Polling { .. }));
+    assert!(matches!(next_live(&events).manner, UpdateMode::Polling { .. }));
     same(&asked(&heard, "AddItems"), &with_handle(stub("AddItems.request"), 0), 82..84);
     same(&asked(&heard, "Read"), &stub("SyncIO.Read.request"), 0..0);
     // Not read yet: no value, and bad.

@@ -1,7 +1,7 @@
 use super::scripted::Script;
 use super::{Plant, next_live, quick, values};
 use everywire_opc::Data;
-use everywire_opc::remote::{DataAccess, Event, ItemWanted, Wanted};
+use everywire_opc::remote::{DataAccess, Event, ItemWanted, SubscriptionRequest};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn items_of_a_subscription_have_deadbands_of_their_own() {
         (2, ItemWanted { deadband: Some(1.0), ..ItemWanted::default() }),
         (9, ItemWanted { buffered: true, ..ItemWanted::default() }),
     ];
-    let wanted = Wanted { single, ..quick() };
+    let wanted = SubscriptionRequest { single, ..quick() };
     let (tell, events) = channel();
     let items = ["Tank.Level", "Tank.Setpoint", "x"];
     let _subscription = server.subscribe(&items, wanted, move |event| drop(tell.send(event)));
@@ -39,7 +39,7 @@ fn a_server_without_them_is_told_of_in_notes() {
     let server = DataAccess::connect(&client, &format!("{address}&poll")).expect("a server");
     let single = vec![(0, ItemWanted { deadband: Some(1.0), buffered: true, ..ItemWanted::default() })];
     let (tell, events) = channel();
-    let wanted = Wanted { single, ..quick() };
+    let wanted = SubscriptionRequest { single, ..quick() };
     let _subscription = server.subscribe(&["a"], wanted, move |event| drop(tell.send(event)));
     let notes = next_live(&events).notes.join("\n");
     assert!(notes.contains("IOPCItemDeadbandMgt") && notes.contains("IOPCItemSamplingMgt"), "{notes}");

@@ -1,7 +1,7 @@
 use super::{Plant, scripted::Script};
 use crate::server::PATIENCE;
 use everywire::Kind;
-use everywire_opc::remote::{DataAccess, ItemGroup, Way};
+use everywire_opc::remote::{DataAccess, ItemGroup, TransferMode};
 use everywire_opc::{Code, Data};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ fn group(plant: &Plant, options: &str) -> ItemGroup {
 #[test]
 fn both_versions_read_and_write_without_waiting() {
     let plant = Plant::new();
-    for (options, way) in [("", Way::Version3), ("&version=2", Way::Version2)] {
+    for (options, way) in [("", TransferMode::Version3), ("&version=2", TransferMode::Version2)] {
         let group = group(&plant, options);
         assert_eq!((group.way(), group.refused()), (way.clone(), vec![(1, Code::UNKNOWN_ITEM)]));
         let (first, second) = (
@@ -73,7 +73,7 @@ fn where_nobody_can_call_back_it_waits() {
     let (_server, client, address) = script.serve();
     let server = DataAccess::connect(&client, &address).expect("a server");
     let group = server.group(&["a", "b"]).expect("a group");
-    let Way::Waiting { why } = group.way() else { panic!("{:?}", group.way()) };
+    let TransferMode::Waiting { why } = group.way() else { panic!("{:?}", group.way()) };
     assert!(why.contains("neither IOPCAsyncIO3 nor IOPCAsyncIO2"), "{why}");
     let read = group.read(&[1, 0], ANY).expect("done").wait(Duration::ZERO).expect("done");
     let data: Vec<_> = read.into_iter().map(|one| one.expect("a value").data).collect();
@@ -99,7 +99,7 @@ fn a_transfer_is_cancelled_and_its_answer_comes_by_a_callback() {
     let (_server, client, address) = Script::default().serve();
     let server = DataAccess::connect(&client, &format!("{address}&version=2")).expect("a server");
     let group = server.group(&["a"]).expect("a group");
-    assert_eq!(group.way(), Way::Version2);
+    assert_eq!(group.way(), TransferMode::Version2);
     // The script answers no read before it is cancelled.
     let read = group.read(&[0], ANY).expect("begun");
     let late = read.wait(Duration::ZERO).expect_err("nothing was told yet");

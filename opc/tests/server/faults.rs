@@ -10,7 +10,7 @@ use everywire_opc::contract::{
     DataAccessGroup, DataAccessGroupOnDataChange, DataAccessServer, IOPCBrowseServerAddressSpace,
     IOPCItemMgt, IOPCSyncIO, OPCBROWSETYPE, OPCDATASOURCE,
 };
-use everywire_opc::remote::{Address, DataAccess, Event, Wanted};
+use everywire_opc::remote::{Address, DataAccess, Event, SubscriptionRequest};
 use everywire_opc::server::{Server, ServerInfo};
 use everywire_opc::{Children, Code, Data, Feed, FileTime, Item, Quality, Settings, Source, VarType, Vqt};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -363,7 +363,7 @@ fn aserver_that_is_killed_or_frozen_is_a_gap_and_comes_back() {
     let address = Address::parse(&format!("opcda://{place}/{CLASS}?level=none")).expect("an address");
     let plant = DataAccess::later(&client, address);
     let (tell, events) = channel();
-    let wanted = Wanted { keep_alive: Duration::from_millis(100), ..quick() };
+    let wanted = SubscriptionRequest { keep_alive: Duration::from_millis(100), ..quick() };
     let subscription = plant.subscribe(&["Tank.Setpoint"], wanted, move |event| drop(tell.send(event)));
     let _subscription = subscription.expect("a thread");
     // It may have been tried before the server was there, and a busy machine may lose it once more: what counts is what comes at last.

@@ -1,9 +1,9 @@
 //! Calls to whoever calls: objects that a peer serves on the connection that it made.
 
-use super::asker::Asker;
+use super::call_completion::CallCompletion;
 use super::state::Connection;
 use crate::shard;
-use crate::view::Nowhere;
+use crate::view::NullResolver;
 use everywire_model::object::{Completion, Ticket};
 use everywire_model::{
     Body, Call, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile, Reference,
@@ -73,7 +73,7 @@ pub(super) fn object(connection: &Arc<Connection>) -> Object {
         ..Profile::default()
     };
     let reference = Reference { profiles: vec![profile], ..Reference::default() };
-    Object::new(Arc::new(Back {
+    Object::new(Arc::new(PeerTarget {
         connection: Arc::downgrade(connection),
         reference,
         deadline: None,
@@ -83,7 +83,7 @@ pub(super) fn object(connection: &Arc<Connection>) -> Object {
 
 /// The target at the other end of a connection. It does not keep the connection open: when that is over,
 /// calls fail.
-struct Back {
+struct PeerTarget {
     connection: Weak<Connection>,
     reference: Reference,
     deadline: Option<Duration>,
@@ -91,14 +91,14 @@ struct Back {
     none: OnceLock<Arc<dyn Resolver>>,
 }
 
-impl Back {
+impl PeerTarget {
     fn way(&self) -> Result<(Arc<Connection>, &Profile), Failure> {
         let connection = self.connection.upgrade().filter(|connection| !connection.is_over());
         connection.zip(self.reference.profiles.first()).ok_or_else(gone)
     }
 }
 
-impl Target for Back {
+impl Target for PeerTarget {
     fn reference(&self) -> &Reference {
         &self.reference
     }
@@ -133,7 +133,7 @@ impl Target for Back {
             Ok((connection, profile)) => {
                 let call = Call { profile, method, arguments, expects: Expects::Reply };
                 let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
-                let asker = Asker::new(ticket, done);
+                let asker = CallCompletion::new(ticket, done);
                 if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
                     asker.tell(Outcome::Failed(failure));
                 }
@@ -161,7 +161,7 @@ impl Target for Back {
     fn resolver(&self) -> Arc<dyn Resolver> {
         match self.connection.upgrade() {
             Some(connection) => everywire_model::Link::resolver(&*connection),
-            None => Arc::clone(self.none.get_or_init(|| Arc::new(Nowhere(gone)))),
+            None => Arc::clone(self.none.get_or_init(|| Arc::new(NullResolver(gone)))),
         }
     }
 }

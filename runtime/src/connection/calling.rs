@@ -17,7 +17,7 @@
 //! another connection. A call that is given up is withdrawn from the session first, so that its late answer
 //! finds nobody.
 
-use super::asker::Asker;
+use super::call_completion::CallCompletion;
 use super::company::{COMPANY, TOGETHER};
 use super::core_guard::CoreGuard;
 use super::deadlines::sooner;
@@ -44,7 +44,7 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// How a call begins: a request, or the question whether an object exists (LocateRequest and the like).
 #[derive(Clone, Copy)]
-pub(crate) enum Ask<'a> {
+pub(crate) enum OutboundRequest<'a> {
     Call(Call<'a>),
     Probe(&'a Profile),
 }
@@ -54,7 +54,7 @@ impl Connection {
     /// was not sent, since the connection was already over.
     pub(crate) fn call_and_wait(
         &self,
-        ask: Ask<'_>,
+        ask: OutboundRequest<'_>,
         now: Instant,
         until: Option<Instant>,
     ) -> Result<Option<Outcome<Body>>, Failure> {
@@ -64,7 +64,7 @@ impl Connection {
             Ok(id) => id,
             Err(failure) => return Ok(Some(Outcome::Failed(failure))),
         };
-        let oneway = matches!(ask, Ask::Call(Call { expects: Expects::Nothing, .. }));
+        let oneway = matches!(ask, OutboundRequest::Call(Call { expects: Expects::Nothing, .. }));
         // Where there is one call at a time, what expects nothing has an outcome all the same.
         // `told`: this thread is done when the bytes are out.
         let told = oneway && !self.serial;
@@ -153,10 +153,10 @@ impl Connection {
         call: Call<'_>,
         now: Instant,
         until: Option<Instant>,
-        asker: Asker,
-    ) -> Result<(), (Failure, Asker)> {
+        asker: CallCompletion,
+    ) -> Result<(), (Failure, CallCompletion)> {
         let mut core = self.enter();
-        let id = match self.begin(&mut core, Ask::Call(call), now) {
+        let id = match self.begin(&mut core, OutboundRequest::Call(call), now) {
             Ok(Ok(id)) => id,
             Ok(Err(failure)) => {
                 drop(core);
@@ -182,7 +182,7 @@ impl Connection {
     /// is sent by the event loop.
     pub(super) fn tell(&self, call: Call<'_>) -> Result<(), Failure> {
         let mut core = self.enter();
-        self.begin(&mut core, Ask::Call(call), Instant::now())??;
+        self.begin(&mut core, OutboundRequest::Call(call), Instant::now())??;
         // What the servant answers and emits goes with it, if it is this thread that sends that.
         if !self.sends_later() {
             if let Err(error) = self.flush(&mut core) {
@@ -257,7 +257,12 @@ impl Connection {
 
     /// Begins a call in the session. `Err`: the connection is over, the call belongs on another one.
     /// `Ok(Err)`: the session refuses this call (it does not encode, say), and goes on with others.
-    fn begin(&self, core: &mut Core, ask: Ask<'_>, now: Instant) -> Result<Result<CallId, Failure>, Failure> {
+    fn begin(
+        &self,
+        core: &mut Core,
+        ask: OutboundRequest<'_>,
+        now: Instant,
+    ) -> Result<Result<CallId, Failure>, Failure> {
         if now > core.used + QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call. It is not looked for behind what a peer
             // says without end, who would hold up the call for as long, whatever its deadline.
@@ -274,8 +279,8 @@ impl Connection {
             return Err(failure.clone());
         }
         let begun = match ask {
-            Ask::Call(call) => core.session.start(now, &call),
-            Ask::Probe(profile) => core.session.probe(now, profile),
+            OutboundRequest::Call(call) => core.session.start(now, &call),
+            OutboundRequest::Probe(profile) => core.session.probe(now, profile),
         };
         match begun {
             // The peer has said goodbye, but nobody has looked yet: the call belongs on another connection.

@@ -1,7 +1,7 @@
 //! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
 
+use super::deferred_list::DeferredList;
 use super::state::{After, Connection, Core, ENTRIES};
-use super::to_do::ToDo;
 use crate::patience::make_way;
 use crate::sync::lock;
 use std::ops::{Deref, DerefMut};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 pub(super) struct CoreGuard<'c> {
     // Dropped in this order: first the lock is let go.
     core: MutexGuard<'c, Core>,
-    put_off: PutOff<'c>,
+    put_off: DeferredActions<'c>,
 }
 
 impl Connection {
@@ -49,16 +49,16 @@ impl Connection {
 }
 
 /// What is done when the lock has been let go.
-struct PutOff<'c> {
+struct DeferredActions<'c> {
     connection: &'c Connection,
     /// Mostly nothing: then letting go costs no more than the lock does.
-    list: ToDo<After>,
+    list: DeferredList<After>,
 }
 
 impl<'c> CoreGuard<'c> {
     #[inline]
     pub(super) fn new(connection: &'c Connection, core: MutexGuard<'c, Core>) -> Self {
-        Self { core, put_off: PutOff { connection, list: ToDo::default() } }
+        Self { core, put_off: DeferredActions { connection, list: DeferredList::default() } }
     }
 }
 
@@ -102,7 +102,7 @@ impl CoreGuard<'_> {
     }
 }
 
-impl Drop for PutOff<'_> {
+impl Drop for DeferredActions<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(list) = self.list.take() {
@@ -111,7 +111,7 @@ impl Drop for PutOff<'_> {
     }
 }
 
-impl PutOff<'_> {
+impl DeferredActions<'_> {
     #[cold]
     #[inline(never)]
     fn catch_up(&self, (first, more): (After, Vec<After>)) {

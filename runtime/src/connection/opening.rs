@@ -3,9 +3,9 @@
 //! loop (`shard`).
 
 use super::backlog::Backlog;
+use super::call_gate::CallGate;
+use super::deferred_list::DeferredList;
 use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
-use super::to_do::ToDo;
-use super::turns::Turns;
 use super::waker::ConnectionWaker;
 use crate::patience::Patience;
 use crate::quotas::Allowance;
@@ -74,7 +74,7 @@ impl Connection {
             sending: Vec::new(),
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
-            after: ToDo::default(),
+            after: DeferredList::default(),
             reading: false,
             pumping: false,
             reads_asleep: false,
@@ -118,7 +118,7 @@ impl Connection {
             capabilities,
             handles,
             serial,
-            turns: Turns::default(),
+            turns: CallGate::default(),
             event_queue: Arc::default(),
             in_order: AtomicBool::new(false),
             backlog: Backlog::default(),

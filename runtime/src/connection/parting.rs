@@ -37,7 +37,7 @@ impl Connection {
     /// Ends it with a goodbye if no call is under way on it, beside that of the servant which runs on this thread: that one stops the
     /// node. Whether nobody has to wait for it any more.
     pub(crate) fn retire(&self, why: &Failure) -> bool {
-        let stops = SERVING.get() == std::ptr::from_ref(self).addr() && crate::here::is_waited_for();
+        let stops = SERVING.get() == std::ptr::from_ref(self).addr() && crate::local_target::is_waited_for();
         let mut core = self.enter();
         if core.failed.is_some() {
             return true;

@@ -20,13 +20,13 @@ const TOLD: u8 = 2;
 /// Where a thread waits while another reads.
 pub(crate) struct ReplySlot {
     state: AtomicU8,
-    held: Mutex<Delivered>,
+    held: Mutex<SlotContents>,
     thread: Thread,
 }
 
 /// What a thread finds in its slot: the outcome of its call, or the task to read for all, or both.
 #[derive(Default)]
-pub(super) struct Delivered {
+pub(super) struct SlotContents {
     pub(super) outcome: Option<Outcome<Body>>,
     /// Nobody reads any more: do it yourself.
     pub(super) appointed: bool,
@@ -66,7 +66,7 @@ impl ReplySlot {
     }
 
     /// What there is. What was taken out once is gone.
-    pub(super) fn take(&self) -> Delivered {
+    pub(super) fn take(&self) -> SlotContents {
         std::mem::take(&mut *lock(&self.held))
     }
 

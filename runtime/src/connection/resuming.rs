@@ -2,7 +2,7 @@
 //! does so over another connection, as that of a caller who blocks. The session knows what was asked, so neither operation nor
 //! arguments are kept for it here.
 
-use super::asker::Resuming;
+use super::call_completion::Resuming;
 use crate::failures::first_of;
 use crate::shard;
 use crate::shared::{FORWARDS, Shared};

@@ -24,7 +24,7 @@ use super::backward::Calling;
 use super::core_guard::CoreGuard;
 use super::state::{After, Connection, Core, ServeOutcome, Watch, serves};
 use crate::clock::lately;
-use crate::directory::{Found, Remembered};
+use crate::directory::{CachedLookup, LookupResult};
 use crate::failures::{ending, no_object};
 use crate::shard::Leader;
 use crate::shares::Source;
@@ -413,7 +413,7 @@ impl Connection {
         self: &'c Arc<Self>,
         mut core: CoreGuard<'c>,
         incoming: Box<Incoming>,
-        found: Box<Remembered>,
+        found: Box<CachedLookup>,
         leader: &Leader,
     ) -> (CoreGuard<'c>, bool) {
         if core.hands_over {
@@ -450,12 +450,12 @@ impl Connection {
 
     /// Who answers a call. The result is given back to `Core::remember` when the call is done, so that the
     /// next one finds it.
-    fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<Box<Remembered>, Failure> {
+    fn look_up(&self, core: &mut Core, incoming: &Incoming) -> Result<Box<CachedLookup>, Failure> {
         let standing_by = || self.node.standing_by(self.wire);
         match self.node.directory.find(self.wire, incoming, &mut core.remembered, standing_by) {
-            Found::Operation(found) => Ok(found),
-            Found::NoObject => Err(no_object(&incoming.key)),
-            Found::NoOperation => {
+            LookupResult::Operation(found) => Ok(found),
+            LookupResult::NoObject => Err(no_object(&incoming.key)),
+            LookupResult::NoOperation => {
                 let name = String::from_utf8_lossy(&incoming.operation);
                 let what = format!("the object has no operation `{name}`");
                 Err(Failure::new(Kind::NoOperation, Initiator::Peer, what)
@@ -466,7 +466,7 @@ impl Connection {
 
     /// Has a call begin on a thread of the pool, because its operation was seen to block. Given back, if there is none.
     #[cold]
-    fn begin_apart(self: &Arc<Self>, incoming: Box<Incoming>, found: &Remembered) -> Result<(), Job> {
+    fn begin_apart(self: &Arc<Self>, incoming: Box<Incoming>, found: &CachedLookup) -> Result<(), Job> {
         let records = found.records.clone().unwrap_or_else(|| blocking_records(0));
         let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
         let run = Box::new(move || {
@@ -481,7 +481,7 @@ impl Connection {
     /// The supervisor wants to know which operation runs. The address of its record tells without a lock
     /// whether that has changed.
     #[inline]
-    fn note_running(&self, found: &Remembered) {
+    fn note_running(&self, found: &CachedLookup) {
         let at = found.blocking_record().map_or(0, |record| std::ptr::from_ref(record).addr());
         if self.running_at.load(Ordering::Relaxed) != at {
             let running = found.records.clone().map(|records| (records, found.index));

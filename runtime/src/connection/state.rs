@@ -17,11 +17,11 @@
 //! Bounds: what is allocated on a peer's word alone is at most `ANNOUNCED` bytes; `under_way`, `in_turn` and
 //! the buffers count in `weight`, of which the node bounds the sum.
 
-use super::asker::{Asker, Resuming};
+use super::call_completion::{CallCompletion, Resuming};
+use super::call_gate::CallGate;
+use super::deferred_list::DeferredList;
 use super::reply_slot::ReplySlot;
-use super::to_do::ToDo;
-use super::turns::Turns;
-use crate::directory::Remembered;
+use crate::directory::CachedLookup;
 use crate::notice::Notice;
 use crate::patience::Patience;
 use crate::quotas::Allowance;
@@ -109,7 +109,7 @@ pub(crate) struct Connection {
     pub(super) handles: bool,
     /// Whether one call at a time is carried, and whose turn it is.
     pub(crate) serial: bool,
-    pub(super) turns: Turns,
+    pub(super) turns: CallGate,
     /// Signals for listeners here.
     pub(super) event_queue: Arc<EventQueue>,
     /// Whether answers are told behind the signals that came before them.
@@ -170,7 +170,7 @@ pub(super) struct Core {
     /// What was overheard.
     pub(super) overheard: VecDeque<Bytes>,
     /// What is to be done once the lock is free, because it runs code of others.
-    pub(super) after: ToDo<After>,
+    pub(super) after: DeferredList<After>,
     /// Whether a calling thread is reading; it hands the others their replies.
     pub(super) reading: bool,
     /// Whether its event loop reads: for a bounded time, and queued calls of the peer begin after that.
@@ -192,9 +192,9 @@ pub(super) struct Core {
     pub(super) watched: Watch,
     pub(super) patience: Patience,
     /// The last look-up, unless its call is being served just now.
-    pub(super) remembered: Option<Box<Remembered>>,
+    pub(super) remembered: Option<Box<CachedLookup>>,
     /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
-    pub(super) in_turn: VecDeque<(Box<Incoming>, Box<Remembered>)>,
+    pub(super) in_turn: VecDeque<(Box<Incoming>, Box<CachedLookup>)>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,
     /// Calls of the peer of a connection that was made to call it, until a servant takes them.
@@ -256,14 +256,14 @@ pub(super) struct PendingCall {
 /// Who waits: a thread, in a slot, or a future.
 pub(super) enum Waiter {
     Thread(Arc<ReplySlot>),
-    Future(Asker),
+    Future(CallCompletion),
 }
 
 /// What is to be done without the lock.
 pub(super) enum After {
-    Complete(Asker, Outcome<Body>),
+    Complete(CallCompletion, Outcome<Body>),
     /// The same for an answer whose place is among signals: they wait until it was told.
-    InOrder(Asker, Outcome<Body>),
+    InOrder(CallCompletion, Outcome<Body>),
     /// The call of a future that its connection has left behind.
     GoOn(Resuming),
     Notice(Notice),
@@ -280,7 +280,7 @@ pub(super) enum After {
     /// Whoever answers for prefixes hears what a caller tells.
     Heard(Vec<Arc<dyn Servant>>, Incoming),
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
-    Stale(#[allow(dead_code)] Box<Remembered>),
+    Stale(#[allow(dead_code)] Box<CachedLookup>),
 }
 
 /// How serving a connection ended.
@@ -364,7 +364,7 @@ impl Connection {
 impl Core {
     /// Keeps a look-up for the next call.
     #[inline]
-    pub(super) fn remember(&mut self, found: Box<Remembered>) {
+    pub(super) fn remember(&mut self, found: Box<CachedLookup>) {
         if let Some(stale) = self.remembered.replace(found) {
             self.after.push(After::Stale(stale));
         }

@@ -1,6 +1,6 @@
 //! A list of what may be called, and by whom.
 
-use super::{Caller, Layer, Next, Pattern, Who};
+use super::{Caller, CallerIdentity, Layer, Next, Pattern};
 use everywire_model::{Answer, Failure, Initiator, Kind, Request};
 
 /// Lets only those calls through that one of its rules names; refuses all others before the servant sees them, so that they never began.
@@ -69,7 +69,7 @@ impl AllowList {
         let mut who = None;
         self.rules.iter().filter(|rule| rule.call.fits(name)).any(|rule| match &rule.caller {
             None => true,
-            Some(caller) => caller.is(who.get_or_insert_with(|| Who::of(request.peer().as_ref()))),
+            Some(caller) => caller.is(who.get_or_insert_with(|| CallerIdentity::of(request.peer().as_ref()))),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A limit to the calls that are under way.
 
-use super::{Layer, Next, Who};
+use super::{CallerIdentity, Layer, Next};
 use crate::sync::lock;
 use everywire_model::{Answer, Failure, Initiator, Kind, Request};
 use std::collections::HashMap;
@@ -16,19 +16,19 @@ use std::sync::{Arc, Mutex};
 pub struct Limit {
     most: usize,
     of_each: usize,
-    taken: Arc<Taken>,
+    taken: Arc<CallCounts>,
 }
 
 /// Calls under way: all, and those of each caller who has any.
 #[derive(Debug, Default)]
-struct Taken {
+struct CallCounts {
     all: AtomicUsize,
     each: Mutex<HashMap<String, usize>>,
 }
 
 /// The place of one call, given back when dropped; `caller` is set if it counts for its caller, too.
 struct Share {
-    of: Arc<Taken>,
+    of: Arc<CallCounts>,
     caller: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Limit {
             return Err(busy(&format!("{before} calls are under way, and no more are served at a time")));
         }
         if self.of_each < usize::MAX {
-            let caller = Who::of(request.peer().as_ref()).source();
+            let caller = CallerIdentity::of(request.peer().as_ref()).source();
             let mut each = lock(&self.taken.each);
             let held = each.entry(caller.clone()).or_default();
             if *held >= self.of_each {

@@ -110,7 +110,7 @@ impl Caller {
     }
 
     /// Whether it is this one.
-    pub fn is(&self, who: &Who) -> bool {
+    pub fn is(&self, who: &CallerIdentity) -> bool {
         match self {
             Self::Network(network, bits) => {
                 who.address.is_some_and(|address| within(address, *network, *bits))
@@ -134,14 +134,14 @@ fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
 
 /// A caller as rules see one.
 #[derive(Debug, Clone, Default)]
-pub struct Who {
+pub struct CallerIdentity {
     /// The address; none on one machine.
     pub address: Option<IpAddr>,
     /// Its accounts: the one it proved to be, and `uid:NUMBER`.
     pub users: Vec<String>,
 }
 
-impl Who {
+impl CallerIdentity {
     /// What is known of a peer.
     pub fn of(peer: Option<&Peer>) -> Self {
         let Some(peer) = peer else { return Self::default() };
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn callers_are_told_apart_by_address_and_account() {
-        let who = Who { address: "10.1.2.3".parse().ok(), users: vec!["ada".into()] };
+        let who = CallerIdentity { address: "10.1.2.3".parse().ok(), users: vec!["ada".into()] };
         for (text, is) in [
             ("10.0.0.0/8", true),
             ("10.1.2.0/25", true),

@@ -15,7 +15,7 @@
 //! Where a number of attempts is allowed, they follow each other at once: the layer does not wait between
 //! them.
 
-use super::{Later, Layer, Next, Pattern};
+use super::{Layer, Next, OwnedNext, Pattern};
 use crate::sync::lock;
 use everywire_model::{Answer, CallId, Completed, Expects, Failure, Kind, Link, Request};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -130,7 +130,7 @@ const APART: u8 = 2;
 /// A call behind the layer, shared by the attempt under way and whoever made it.
 struct Call {
     retry: Retry,
-    behind: Later,
+    behind: OwnedNext,
     twice: bool,
     until: Option<Instant>,
     turn: AtomicU8,

@@ -10,7 +10,7 @@
 //! strangers do not make a caller wait for more than a few of them.
 
 use super::many_callers::ManyCallers;
-use super::state::{BELL, CONTROL, ONCE, STRANGERS, Shard, Watched};
+use super::state::{BELL, CONTROL, EventSource, ONCE, STRANGERS, Shard};
 use crate::clock::{lately, rest};
 use crate::connection::{Connection, ServeOutcome};
 use crate::patience::Patience;
@@ -282,18 +282,18 @@ impl Leader {
         }
         match shard.find(token) {
             None => {}
-            Some(Watched::Listener(listener, node)) => {
+            Some(EventSource::Listener(listener, node)) => {
                 let now = lately();
                 node.accept(&listener, now.saturating_duration_since(self.accepted.replace(now)));
             }
-            Some(Watched::Connection(connection)) if !connection.is_serving() => {
+            Some(EventSource::Connection(connection)) if !connection.is_serving() => {
                 connection.pump();
                 many.answered();
                 if connection.is_over() {
                     shard.forget(&connection);
                 }
             }
-            Some(Watched::Connection(connection)) => {
+            Some(EventSource::Connection(connection)) => {
                 connection.stream.after_sleep(token & CONTROL == 0);
                 let served = connection.serve(self, true);
                 match served {

@@ -54,7 +54,7 @@ pub(crate) struct Shard {
     /// who are never done, so the first set tells only that somebody is there, and few of them are looked at in one go.
     pub(crate) strangers: OwnedFd,
     pub(super) bell: OwnedFd,
-    pub(super) watched: Mutex<Slab<(u32, Watched)>>,
+    pub(super) watched: Mutex<Slab<(u32, EventSource)>>,
     /// Which thread leads.
     pub(super) terms: Terms,
     /// Numbers calls and futures that the leader runs, from 1; only the leader counts. The supervisor sees by
@@ -86,7 +86,7 @@ pub(crate) struct Shard {
 
 /// What an event loop watches.
 #[derive(Clone)]
-pub(super) enum Watched {
+pub(super) enum EventSource {
     Listener(Arc<Listener>, Arc<Shared>),
     Connection(Arc<Connection>),
 }
@@ -101,7 +101,7 @@ pub(crate) struct Registration {
 impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
-        let token = self.insert(Watched::Listener(Arc::clone(&listener), node));
+        let token = self.insert(EventSource::Listener(Arc::clone(&listener), node));
         let watched = epoll::add(
             &self.strangers,
             listener.acceptor.watched(),
@@ -127,7 +127,7 @@ impl Shard {
     /// Gives a connection its place, and has the kernel watch it by these flags: for shared memory both its
     /// bell and its control socket.
     fn register(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
-        let mut token = self.insert(Watched::Connection(Arc::clone(connection)));
+        let mut token = self.insert(EventSource::Connection(Arc::clone(connection)));
         if flags.contains(EventFlags::ONESHOT) {
             token |= ONCE;
         }
@@ -161,7 +161,7 @@ impl Shard {
         if connection.is_stranger() { &self.strangers } else { &self.epoll }
     }
 
-    pub(super) fn insert(&self, watched: Watched) -> u64 {
+    pub(super) fn insert(&self, watched: EventSource) -> u64 {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed) & 0x3fff_ffff;
         let mut slab = lock(&self.watched);
         let index = slab.insert((u32::try_from(generation).unwrap_or(0), watched));
@@ -174,7 +174,7 @@ impl Shard {
     }
 
     /// What a token leads to; nothing, if that is gone.
-    pub(super) fn find(&self, token: u64) -> Option<Watched> {
+    pub(super) fn find(&self, token: u64) -> Option<EventSource> {
         let (index, generation) = Self::entry(token);
         let slab = lock(&self.watched);
         let (held, watched) = slab.get(index)?;
@@ -186,8 +186,8 @@ impl Shard {
         lock(&self.watched)
             .iter()
             .filter_map(|(_, (_, watched))| match watched {
-                Watched::Connection(connection) => Some(Arc::clone(connection)),
-                Watched::Listener(..) => None,
+                EventSource::Connection(connection) => Some(Arc::clone(connection)),
+                EventSource::Listener(..) => None,
             })
             .collect()
     }
@@ -229,7 +229,7 @@ impl Shard {
     pub(crate) fn close_listeners(&self) {
         let mut closed = Vec::new();
         lock(&self.watched).retain(|_, (_, watched)| {
-            let Watched::Listener(listener, _) = watched else { return true };
+            let EventSource::Listener(listener, _) = watched else { return true };
             // It is watched no longer, also while somebody accepts from it at this moment.
             let _ = epoll::delete(&self.strangers, listener.acceptor.watched());
             // They hold the node, so they are dropped without the lock.
@@ -280,7 +280,7 @@ impl Shard {
     /// Looks at the connections of which a deadline has come.
     fn tick(&self, now: Instant) {
         for token in self.alarms.due(now) {
-            let Some(Watched::Connection(connection)) = self.find(token) else { continue };
+            let Some(EventSource::Connection(connection)) = self.find(token) else { continue };
             if let Some(when) = connection.tick(now) {
                 self.remind(token, when, None);
             }

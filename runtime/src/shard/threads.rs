@@ -1,7 +1,7 @@
 //! The threads of a shard: the one that leads, the one that takes over when a servant blocks, and the supervisor that notices.
 
 use super::leader::Leader;
-use super::state::{BELL, STRANGERS, Shard, Watched};
+use super::state::{BELL, EventSource, STRANGERS, Shard};
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};
 use crate::patience::Latency;
@@ -68,7 +68,7 @@ impl Shard {
         drop(held);
         let watched: Vec<_> = lock(&self.watched).drain().collect();
         for (_, watched) in watched {
-            if let Watched::Connection(connection) = watched {
+            if let EventSource::Connection(connection) = watched {
                 connection.cut(why);
             }
         }

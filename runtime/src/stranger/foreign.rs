@@ -5,7 +5,7 @@ use everywire_model::wire::Greeting;
 
 /// A protocol that is no wire's.
 #[derive(Debug)]
-pub struct Foreign {
+pub struct ForeignProtocol {
     /// For people.
     pub protocol: &'static str,
     /// What to try; empty for nothing in particular.
@@ -17,12 +17,12 @@ pub struct Foreign {
 }
 
 /// A protocol whose servers begin with a word, before they are asked or whatever they are asked.
-const fn banner(protocol: &'static str, answers: fn(&[u8]) -> Sniff) -> Foreign {
-    Foreign { protocol, hint: "", octets: b"", answers }
+const fn banner(protocol: &'static str, answers: fn(&[u8]) -> Sniff) -> ForeignProtocol {
+    ForeignProtocol { protocol, hint: "", octets: b"", answers }
 }
 
 /// Those whose servers say who they are by themselves.
-static BANNERS: [Foreign; 9] = [
+static BANNERS: [ForeignProtocol; 9] = [
     banner("SSH", |seen| Greeting::begins(seen, b"SSH-")),
     banner("VNC", |seen| Greeting::begins(seen, b"RFB 0")),
     banner("SMTP or FTP", |seen| Greeting::begins(seen, b"220")),
@@ -42,7 +42,7 @@ static BANNERS: [Foreign; 9] = [
 pub(super) const ENCRYPTED: &str = "TLS";
 
 /// TLS: an alert, or the server's part of the handshake (RFC 8446, 5.1).
-const TLS: Foreign = Foreign {
+const TLS: ForeignProtocol = ForeignProtocol {
     protocol: ENCRYPTED,
     hint: "it wants encryption: use the scheme of the wire that has TLS below it, such as iiops:// or wshttps://, or a port that takes connections in the clear",
     octets: CLIENT_HELLO,
@@ -54,9 +54,9 @@ const TLS: Foreign = Foreign {
 };
 
 /// Those whose servers have to be asked.
-pub(super) static ASKED: [Foreign; 2] = [
+pub(super) static ASKED: [ForeignProtocol; 2] = [
     TLS,
-    Foreign {
+    ForeignProtocol {
         protocol: "OPC UA",
         hint: "OPC Data Access is opcda://; OPC UA is another protocol, which clients of its own speak",
         // Hello (OPC 10000-6, 7.1.2.3): version 0, buffers of 64 KiB, no limits, the URL `opc.tcp://a`.
@@ -76,7 +76,7 @@ everywire asks: who is there? ..\
 \x00\x0d\x00\x08\x00\x06\x04\x01\x04\x03\x08\x04";
 
 /// The protocol whose servers begin so.
-pub(super) fn of_banner(seen: &[u8]) -> Option<&'static Foreign> {
+pub(super) fn of_banner(seen: &[u8]) -> Option<&'static ForeignProtocol> {
     BANNERS.iter().find(|known| matches!((known.answers)(seen), Sniff::Yes))
 }
 

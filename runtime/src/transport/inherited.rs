@@ -24,16 +24,16 @@ const MOST: RawFd = 1024;
 static LENT: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
 /// A socket that a listener has; another one may have it when this is dropped.
-pub(super) struct Lent(RawFd);
+pub(super) struct LentSocket(RawFd);
 
-impl Drop for Lent {
+impl Drop for LentSocket {
     fn drop(&mut self) {
         LENT.lock().unwrap_or_else(PoisonError::into_inner).retain(|socket| *socket != self.0);
     }
 }
 
 /// The socket that was given for this endpoint.
-pub(super) fn socket(endpoint: &Endpoint) -> Option<(OwnedFd, Lent)> {
+pub(super) fn socket(endpoint: &Endpoint) -> Option<(OwnedFd, LentSocket)> {
     if given().is_empty() {
         return None;
     }
@@ -60,7 +60,7 @@ fn is_same(wanted: SocketAddr, bound: SocketAddr) -> bool {
 }
 
 /// The first listening socket that is bound to such an address, and that nobody has.
-fn find(fits: impl Fn(SocketAddrAny) -> bool) -> Option<(OwnedFd, Lent)> {
+fn find(fits: impl Fn(SocketAddrAny) -> bool) -> Option<(OwnedFd, LentSocket)> {
     let mut lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
     let free = given().iter().filter(|socket| !lent.contains(socket));
     let (socket, own) = free.copied().find_map(|number| {
@@ -71,7 +71,7 @@ fn find(fits: impl Fn(SocketAddrAny) -> bool) -> Option<(OwnedFd, Lent)> {
         Some((number, is_meant.then(|| fcntl_dupfd_cloexec(socket, 0).ok()).flatten()?))
     })?;
     lent.push(socket);
-    Some((own, Lent(socket)))
+    Some((own, LentSocket(socket)))
 }
 
 /// The descriptors that were given to this process. They are looked for once.

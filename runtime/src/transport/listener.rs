@@ -80,7 +80,7 @@ pub(crate) struct Acceptor {
     /// The socket file, to be removed at the end.
     path: Option<String>,
     /// The socket that this process was started with, if it is one.
-    _lent: Option<inherited::Lent>,
+    _lent: Option<inherited::LentSocket>,
 }
 
 impl Acceptor {

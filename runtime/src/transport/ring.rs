@@ -24,7 +24,7 @@ pub(crate) struct Ring<'m> {
 }
 
 /// One side of both rings.
-pub(crate) struct Side<'m> {
+pub(crate) struct RingPair<'m> {
     /// The ring that this side fills.
     pub(crate) own: Ring<'m>,
     /// The ring that the peer fills.
@@ -37,7 +37,7 @@ pub(crate) struct Side<'m> {
     pub(crate) capacity: usize,
 }
 
-impl Side<'_> {
+impl RingPair<'_> {
     /// Where the next octets begin, and how many have arrived.
     #[inline]
     pub(crate) fn arrived(&self) -> io::Result<(u64, usize)> {

@@ -15,7 +15,7 @@
 //! 4096 bytes of ring 0                      4096 + RING bytes of ring 1
 //! ```
 
-use super::ring::{Ring, Side};
+use super::ring::{Ring, RingPair};
 use bytes::BytesMut;
 use everywire_model::SendBuffer;
 use rustix::event::{EventfdFlags, eventfd};
@@ -160,12 +160,12 @@ impl Channel {
 
     /// What is in the memory, as this side's protocol sees it.
     #[inline]
-    pub(crate) fn protocol(&self) -> Side<'_> {
+    pub(crate) fn protocol(&self) -> RingPair<'_> {
         let ring = |number: usize| Ring {
             tail: self.memory.word(number * 192),
             head: self.memory.word(number * 192 + 64),
         };
-        Side {
+        RingPair {
             own: ring(self.side),
             incoming: ring(1 - self.side),
             asleep: self.asleep(self.side),

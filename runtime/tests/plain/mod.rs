@@ -149,7 +149,7 @@ impl Wire for Plain {
     }
     fn parse(&self, text: &str) -> Result<Reference, Failure> {
         let address = Address::parse(text, None)?;
-        Ok(self.publish("", &[Place::socket(self.name(), address.endpoint)], &address.key))
+        Ok(self.publish("", &[BindAddress::socket(self.name(), address.endpoint)], &address.key))
     }
     fn print(&self, reference: &Reference) -> String {
         let profile = &reference.profiles[0];
@@ -159,7 +159,7 @@ impl Wire for Plain {
     fn print_friendly(&self, reference: &Reference) -> String {
         self.print(reference)
     }
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         let profile = Profile {
             wire: self.name(),
             version: (1, 0),
@@ -170,9 +170,9 @@ impl Wire for Plain {
         };
         Reference { type_id: type_id.into(), profiles: vec![profile], foreign: vec![] }
     }
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
-        let place = Place::socket(self.name(), Address::parse(text, None)?.endpoint);
-        Ok(if self.joins { Place::Join(place.profile().clone()) } else { place })
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
+        let place = BindAddress::socket(self.name(), Address::parse(text, None)?.endpoint);
+        Ok(if self.joins { BindAddress::Join(place.profile().clone()) } else { place })
     }
     fn connect(&self, config: &Config) -> Box<dyn Session> {
         Box::new(PlainSession::new(config, self))

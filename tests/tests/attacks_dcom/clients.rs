@@ -152,7 +152,7 @@ fn r8_activations_that_lie_are_not_believed() {
     use everywire_dcom::activation::{Activated, scm};
     use everywire_dcom::bindings::DualStringArray;
     use everywire_dcom::objref::{ObjRef, StdObjRef};
-    use everywire_dcom::resolver::Resolved;
+    use everywire_dcom::resolver::OxidResolution;
     use uuid::Uuid;
 
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 9 };
@@ -160,7 +160,8 @@ fn r8_activations_that_lie_are_not_believed() {
     let std = StdObjRef { flags: 0, public_refs: u32::MAX, oxid: 7, oid: 8, ipid: Uuid::from_u128(9) };
     let iid = everywire_dcom::iid_of(&PANTRY);
     let objref = ObjRef::Standard { iid, std, resolver: bindings.clone() }.write();
-    let resolved = Resolved { bindings, rem_unknown: Uuid::from_u128(3), authn_hint: 1, version: (5, 7) };
+    let resolved =
+        OxidResolution { bindings, rem_unknown: Uuid::from_u128(3), authn_hint: 1, version: (5, 7) };
     let activated = Activated { oxid: 7, resolved, hresult: 0, interfaces: vec![(iid, 0, Some(objref))] };
     let good = [vec![0; 8], scm::write_reply(&activated)].concat();
     let mut malformed = BTreeSet::new();

@@ -4,9 +4,9 @@ use super::pantry;
 use crate::common::complaints::Complaints;
 use crate::common::foreign::PATIENCE;
 pub use crate::common::foreign::until;
-use everywire::model::wire::{Capabilities, Discovery, Listing, Present, Sniff};
+use everywire::model::wire::{Capabilities, Discovery, Listing, PresenceList, Sniff};
 use everywire::model::{
-    Codec, Config, Hold, Incoming, Limits, Object, Objects, Place, Profile, Resolver, Session, Wire,
+    BindAddress, Codec, Config, Hold, Incoming, Limits, Object, Objects, Profile, Resolver, Session, Wire,
     WireState,
 };
 use everywire::{Builder, Failure, Interface, Node, Notice, Quotas, Reference};
@@ -75,10 +75,10 @@ impl Wire for Observed {
     fn print_friendly(&self, reference: &Reference) -> String {
         DCOM.print_friendly(reference)
     }
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         DCOM.publish(type_id, places, key)
     }
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
         DCOM.listen(text)
     }
     fn connect(&self, config: &Config) -> Box<dyn Session> {
@@ -100,7 +100,7 @@ impl Wire for Observed {
     fn discover(&self, object: &Object) -> Result<Discovery, Failure> {
         DCOM.discover(object)
     }
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         DCOM.list(text, resolver)
     }
     fn protection(&self, profile: &Profile) -> String {

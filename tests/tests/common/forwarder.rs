@@ -6,7 +6,7 @@ use everywire::model::{
     Answer, Bytes, CallId, Expects, Failure, Incoming, Interface, Link, Object, Outcome, Reference, Request,
     Servant, Signal, SignalEvent, Subscription,
 };
-use everywire::{Apart, Node};
+use everywire::{Node, PrivateConnections};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ struct Forwarder {
 }
 
 struct Client {
-    apart: Arc<Apart>,
+    apart: Arc<PrivateConnections>,
     objects: HashMap<Bytes, Object>,
     /// What the backend says unasked, where the wire has such.
     _signals: Vec<Subscription>,

@@ -26,7 +26,7 @@ pub mod waiting;
 pub mod wine;
 
 use complaints::Complaints;
-use everywire_derby::contestants::omniorb::{Built, build};
+use everywire_derby::contestants::omniorb::{BuiltPrograms, build};
 use everywire_tests::peers::scheduled;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -69,7 +69,7 @@ pub fn shelf() -> &'static Path {
 }
 
 /// omniORB's client and server, built; or nothing, said loudly.
-pub fn omniorb(test: &str) -> Option<Built> {
+pub fn omniorb(test: &str) -> Option<BuiltPrograms> {
     if !everywire_tests::peers::here(test, &["g++", "omniorb"]) {
         return None;
     }
@@ -153,7 +153,7 @@ impl Server {
     }
 
     /// omniORB's.
-    pub fn omniorb(built: &Built, transport: &str, dir: &Path) -> Self {
+    pub fn omniorb(built: &BuiltPrograms, transport: &str, dir: &Path) -> Self {
         let endpoint = match transport {
             "tcp" => "giop:tcp:127.0.0.1:".to_owned(),
             _ => format!("giop:unix:{}/omni.sock", dir.display()),

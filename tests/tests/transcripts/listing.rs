@@ -3,7 +3,7 @@
 use super::stable::{Kept, Stable, canonical, is_hex};
 use super::tape::{Event, Order, Recorded};
 use everywire::model::Wire;
-use everywire::model::wire::{Explained, Part};
+use everywire::model::wire::{MessageListing, Part};
 use std::fmt::Write as _;
 
 /// Octets on a line that has a meaning beside it.
@@ -26,7 +26,7 @@ pub struct Said {
     pub connection: usize,
     /// Whether the caller sent it.
     pub outward: bool,
-    pub explained: Explained,
+    pub explained: MessageListing,
     pub octets: Vec<u8>,
 }
 
@@ -70,11 +70,11 @@ pub fn messages(recorded: &Recorded, wire: &'static dyn Wire) -> Vec<Said> {
             if last < octets.len() {
                 let rest = octets[last..].to_vec();
                 let summary = format!("{} octets of a message that is not whole", rest.len());
-                let explained = Explained {
+                let explained = MessageListing {
                     summary,
                     len: rest.len(),
                     body: Some((0, rest.len())),
-                    ..Explained::default()
+                    ..MessageListing::default()
                 };
                 found.push(Said {
                     event: passed(octets.len()).expect("it passed"),

@@ -3,7 +3,7 @@
 //! Names go by the order of appearance: `port-1`, `guid-1`, ... In octets, what differs is shown as `--` and counts as zero.
 
 use super::tape::Recorded;
-use everywire::model::wire::{Explained, Part};
+use everywire::model::wire::{MessageListing, Part};
 
 /// An octet; nothing where it differs between runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Stable {
     }
 
     /// Looks for what differs in the parts of a message.
-    pub fn learn(&mut self, explained: &Explained, octets: &[u8]) {
+    pub fn learn(&mut self, explained: &MessageListing, octets: &[u8]) {
         for part in explained.parts.iter().filter(|part| is_drawn(part)) {
             let (_, kind) = DRAWN.iter().find(|(name, _)| *name == part.name).expect("it is drawn");
             self.name(kind, part.value.clone());
@@ -232,7 +232,7 @@ impl Stable {
     }
 
     /// The octets of a message without what differs.
-    pub fn keep(&self, explained: &Explained, octets: &[u8]) -> Vec<Kept> {
+    pub fn keep(&self, explained: &MessageListing, octets: &[u8]) -> Vec<Kept> {
         let mut kept = self.mask(octets);
         let masked = |part: &&Part| {
             SECRET.contains(&part.name)

@@ -50,7 +50,7 @@ impl Body for Outgoing {
 
 /// A body that is arriving.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct BodyReader {
     body: Incoming,
     /// The only part, so far: not copied.
     first: Bytes,
@@ -63,14 +63,14 @@ pub(crate) struct Gathering {
 
 /// Why a body did not arrive.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum BodyError {
     /// It is longer than allowed.
     TooLarge,
     /// It ended early, or its transfer coding is broken.
     Broken(hyper::Error),
 }
 
-impl Gathering {
+impl BodyReader {
     /// Begins to take a body of at most so many bytes.
     pub(crate) fn new(body: Incoming, most: u64) -> Self {
         let announced = body.size_hint().exact();
@@ -89,10 +89,10 @@ impl Gathering {
     }
 
     /// Takes what is there.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Lost>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, BodyError>> {
         // Refused on the word of its length, before it has come.
         if self.announced.is_some_and(|length| length > self.most) {
-            return Poll::Ready(Err(Lost::TooLarge));
+            return Poll::Ready(Err(BodyError::TooLarge));
         }
         if self.body.is_end_stream() && self.announced == Some(0) {
             return Poll::Ready(Ok(Bytes::new()));
@@ -101,11 +101,11 @@ impl Gathering {
             match Pin::new(&mut self.body).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => return Poll::Ready(Ok(self.whole())),
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(Lost::Broken(error))),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(BodyError::Broken(error))),
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(part) = frame.into_data() {
                         if (self.len() + part.len()) as u64 > self.most {
-                            return Poll::Ready(Err(Lost::TooLarge));
+                            return Poll::Ready(Err(BodyError::TooLarge));
                         }
                         self.add(part);
                         // Nothing follows: the library need not be asked once more.

@@ -7,8 +7,8 @@
 //! States: *idle*, *sent* (a request went to the library; its response has no head yet), *arriving* (the
 //! body of the response comes); and *over*, without the library, when the connection takes no further request.
 
-use super::body::{Gathering, Lost, Outgoing};
-use super::pipe::{Bell, End};
+use super::body::{BodyError, BodyReader, Outgoing};
+use super::pipe::{End, WakeFlag};
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
 use http::response::Parts;
@@ -20,7 +20,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
-type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + Send>>;
+type ResponseFuture =
+    Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + Send>>;
 
 /// What takes requests, and what carries them.
 type Library = (SendRequest<Outgoing>, Pin<Box<Connection<End, Outgoing>>>);
@@ -32,9 +33,9 @@ pub struct Client {
     library: Option<Library>,
     end: End,
     /// The connection wants to be polled again.
-    line: Bell,
+    line: WakeFlag,
     /// The response, or more of its body, is there: it is looked at after each poll of the connection anyway.
-    hand: Bell,
+    hand: WakeFlag,
     state: State,
     /// What the link is to send.
     out: SendBuffer,
@@ -49,14 +50,14 @@ enum State {
     /// The connection ended before it took the request.
     Unsent,
     /// The library's answer, when there is one.
-    Sent(Sent),
-    Arriving(Option<Parts>, Gathering),
+    Sent(ResponseFuture),
+    Arriving(Option<Parts>, BodyReader),
 }
 
 /// What became of a request.
 // It is taken apart at once, and the usual one must not be allocated.
 #[allow(clippy::large_enum_variant)]
-pub enum Returned {
+pub enum ClientOutcome {
     /// A response came.
     Response(Parts, Bytes),
     /// A response came, and its body is larger than allowed.
@@ -75,7 +76,7 @@ pub enum Returned {
 impl Client {
     /// A connection whose responses have bodies of at most `most` bytes.
     pub fn new(most: u64) -> Self {
-        let (end, line) = (End::default(), Bell::new());
+        let (end, line) = (End::default(), WakeFlag::new());
         let mut handshake =
             Box::pin(Builder::new().max_buf_size(64 << 10).handshake::<_, Outgoing>(end.clone()));
         // It waits for nothing: the library makes HTTP/1.1 connections at once.
@@ -83,7 +84,7 @@ impl Client {
             Poll::Ready(Ok((sender, connection))) => Some((sender, Box::pin(connection))),
             _ => None,
         };
-        let (hand, state, out) = (Bell::new(), State::Idle, SendBuffer::new());
+        let (hand, state, out) = (WakeFlag::new(), State::Idle, SendBuffer::new());
         let mut client = Self { library, end, line, hand, state, out, most };
         client.advance();
         client
@@ -146,7 +147,7 @@ impl Client {
     }
 
     /// Lets the connection work on what has arrived. What became of the request in flight, once that is known.
-    pub fn advance(&mut self) -> Option<Returned> {
+    pub fn advance(&mut self) -> Option<ClientOutcome> {
         let returned = loop {
             self.poll();
             let returned = self.look();
@@ -167,11 +168,11 @@ impl Client {
     }
 
     /// Looks whether the response is there.
-    fn look(&mut self) -> Option<Returned> {
+    fn look(&mut self) -> Option<ClientOutcome> {
         if matches!(self.state, State::Unsent) {
             self.state = State::Idle;
             let message = String::from("the connection takes no further request");
-            return Some(Returned::Failed { message, foreign: false, unsent: true });
+            return Some(ClientOutcome::Failed { message, foreign: false, unsent: true });
         }
         if let State::Sent(sent) = &mut self.state
             && let Poll::Ready(result) = sent.as_mut().poll(&mut self.hand.context())
@@ -179,12 +180,12 @@ impl Client {
             match result {
                 Ok(response) => {
                     let (parts, body) = response.into_parts();
-                    self.state = State::Arriving(Some(parts), Gathering::new(body, self.most));
+                    self.state = State::Arriving(Some(parts), BodyReader::new(body, self.most));
                 }
                 Err(mut error) => {
                     self.state = State::Idle;
                     let unsent = error.take_message().is_some();
-                    return Some(Returned::failed(&error.into_error(), unsent));
+                    return Some(ClientOutcome::failed(&error.into_error(), unsent));
                 }
             }
         }
@@ -194,10 +195,10 @@ impl Client {
             let parts = parts.take();
             self.state = State::Idle;
             return match (whole, parts) {
-                (Ok(body), Some(parts)) => Some(Returned::Response(parts, body)),
+                (Ok(body), Some(parts)) => Some(ClientOutcome::Response(parts, body)),
                 (Ok(_), None) => None,
-                (Err(Lost::TooLarge), _) => Some(Returned::TooLarge),
-                (Err(Lost::Broken(error)), _) => Some(Returned::failed(&error, false)),
+                (Err(BodyError::TooLarge), _) => Some(ClientOutcome::TooLarge),
+                (Err(BodyError::Broken(error)), _) => Some(ClientOutcome::failed(&error, false)),
             };
         }
         None
@@ -218,7 +219,7 @@ impl Client {
     }
 }
 
-impl Returned {
+impl ClientOutcome {
     fn failed(error: &hyper::Error, unsent: bool) -> Self {
         Self::Failed { message: error.to_string(), foreign: error.is_parse(), unsent }
     }

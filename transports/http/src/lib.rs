@@ -1,7 +1,7 @@
 //! HTTP/1.1 as a layer of transport, without I/O: bytes in, bytes out.
 //!
 //! * [`Server`] takes what came, yields requests whole, and writes the answers. It bounds heads, bodies, what is sent
-//!   ahead and how slowly something may come; a [`Door`] answers what needs no body. Heads that come again are known
+//!   ahead and how slowly something may come; a [`RequestFilter`] answers what needs no body. Heads that come again are known
 //!   again, with what its user made of them.
 //! * [`Client`] takes a request, and yields the response whole, or why there is none.
 //! * [`basic`] says and reads who calls, [`coding`] and [`media_type`] read what headers say of a body, [`statuses`]
@@ -17,17 +17,17 @@ pub mod basic;
 mod body;
 mod client;
 pub mod coding;
-mod desk;
 mod head_cache;
 mod heads;
 pub mod media_type;
 mod pipe;
+mod request_slot;
 mod server;
 pub mod statuses;
 pub mod violations;
 
-pub use client::{Client, Returned};
-pub use desk::Door;
+pub use client::{Client, ClientOutcome};
 pub use heads::MAX_HEAD;
-pub use server::{BODY_RATE, Bounds, HEAD_TIME, MAX_PIPELINED, Received, Server};
+pub use request_slot::RequestFilter;
+pub use server::{BODY_RATE, Bounds, HEAD_TIME, MAX_PIPELINED, Server, ServerEvent};
 pub use violations::ProtocolError;

@@ -198,15 +198,15 @@ impl Write for End {
 
 /// Tells whether a future asked to be polled again, by itself or through a channel between two of them.
 #[derive(Debug)]
-pub(crate) struct Bell {
-    rung: Arc<Rung>,
+pub(crate) struct WakeFlag {
+    rung: Arc<WakeState>,
     waker: Waker,
 }
 
 #[derive(Debug, Default)]
-struct Rung(AtomicBool);
+struct WakeState(AtomicBool);
 
-impl Wake for Rung {
+impl Wake for WakeState {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -216,9 +216,9 @@ impl Wake for Rung {
     }
 }
 
-impl Bell {
+impl WakeFlag {
     pub(crate) fn new() -> Self {
-        let rung = Arc::<Rung>::default();
+        let rung = Arc::<WakeState>::default();
         let waker = Waker::from(Arc::clone(&rung));
         Self { rung, waker }
     }

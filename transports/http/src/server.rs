@@ -25,10 +25,10 @@
 //!   Only who does not read its answers (`SlowReader`) would not read that either.
 
 use super::body::Outgoing;
-use super::desk::{Desk, Door};
 use super::head_cache::{self, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
-use super::pipe::{Bell, End, Stage};
+use super::pipe::{End, Stage, WakeFlag};
+use super::request_slot::{RequestFilter, RequestSlot};
 use super::violations::ProtocolError;
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
@@ -74,7 +74,7 @@ pub struct Bounds {
 /// A request, whole.
 // It is taken apart at once, and the usual one must not be allocated.
 #[allow(clippy::large_enum_variant)]
-pub enum Received<K> {
+pub enum ServerEvent<K> {
     /// Its head and its body.
     New(Parts, Bytes),
     /// But for the length of the body its head is a known one: what was kept of it, and the body.
@@ -85,8 +85,8 @@ pub enum Received<K> {
 pub struct Server<K> {
     connection: Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>,
     end: End,
-    desk: Desk,
-    bell: Bell,
+    desk: RequestSlot,
+    bell: WakeFlag,
     /// `Ok`: it ended as it should.
     over: Option<Result<(), hyper::Error>>,
     bounds: Bounds,
@@ -121,10 +121,10 @@ enum Part {
 
 impl<K> Server<K> {
     /// A connection whose requests keep to the bounds and pass the door.
-    pub fn new(bounds: Bounds, door: Arc<Door>) -> Self {
+    pub fn new(bounds: Bounds, door: Arc<RequestFilter>) -> Self {
         let end = End::default();
         end.pipe().stage = Stage::Head(Heads::default());
-        let desk = Desk::new(end.clone(), bounds);
+        let desk = RequestSlot::new(end.clone(), bounds);
         let at = desk.clone();
         // Half-closed connections are legal, and looking for the end of a busy one would cost a read for each call.
         let connection = Builder::new()
@@ -136,7 +136,7 @@ impl<K> Server<K> {
             connection: Box::pin(connection),
             end,
             desk,
-            bell: Bell::new(),
+            bell: WakeFlag::new(),
             over: None,
             bounds,
             heads: HeadCache::new(),
@@ -171,7 +171,7 @@ impl<K> Server<K> {
     ///
     /// # Errors
     /// The connection must end, once what says so to the peer was sent.
-    pub fn next(&mut self, now: Instant) -> Result<Option<Received<K>>, ProtocolError> {
+    pub fn next(&mut self, now: Instant) -> Result<Option<ServerEvent<K>>, ProtocolError> {
         if self.out.len() + self.end.pipe().output.len() > UNREAD {
             // What is left of a response is written when this goes on.
             self.resting = true;
@@ -179,7 +179,7 @@ impl<K> Server<K> {
             // What comes behind it has its own time.
             self.since = None;
             self.asked = true;
-            return Ok(Some(Received::Known(known, body)));
+            return Ok(Some(ServerEvent::Known(known, body)));
         } else if !self.rests() {
             self.advance();
             if let Some(breach) = self.breach() {
@@ -190,7 +190,7 @@ impl<K> Server<K> {
             if let Some((parts, body)) = received {
                 self.since = None;
                 self.asked = true;
-                return Ok(Some(Received::New(parts, body)));
+                return Ok(Some(ServerEvent::New(parts, body)));
             }
         }
         let bytes = self.end.pipe().input.len();
@@ -213,7 +213,7 @@ impl<K> Server<K> {
     }
 
     /// Keeps the head of the request that came last with what it means, if requests with it can be understood without the
-    /// library: they come as [`Received::Known`] from now on. They do not pass the [`Door`]: keep no head that it must judge each time.
+    /// library: they come as [`ServerEvent::Known`] from now on. They do not pass the [`RequestFilter`]: keep no head that it must judge each time.
     pub fn keep(&mut self, parts: &Parts, known: impl FnOnce() -> K) {
         self.heads.keep(parts, &self.end.pipe().head, known);
     }

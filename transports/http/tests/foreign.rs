@@ -1,7 +1,7 @@
 //! HTTP with programs of others: curl asks our server, our client asks Python's.
 
 use bytes::{Bytes, BytesMut};
-use everywire_http::{Bounds, Client, Received, Returned, Server};
+use everywire_http::{Bounds, Client, ClientOutcome, Server, ServerEvent};
 use everywire_peers::here;
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -33,7 +33,7 @@ fn echo(mut stream: TcpStream) -> usize {
         }
         server.feed(Instant::now(), &mut BytesMut::from(&piece[..count]));
         while let Ok(Some(received)) = server.next(Instant::now()) {
-            let Received::New(parts, body) = received else { panic!("nothing was kept") };
+            let ServerEvent::New(parts, body) = received else { panic!("nothing was kept") };
             let mut response = Response::new(vec![body]);
             if let Some(kind) = parts.headers.get(CONTENT_TYPE) {
                 response.headers_mut().insert(CONTENT_TYPE, kind.clone());
@@ -147,9 +147,9 @@ fn pythons_server_gives_what_is_asked_for() {
         client.send(request);
         let (parts, body) = loop {
             match client.advance() {
-                Some(Returned::Response(parts, body)) => break (parts, body),
-                Some(Returned::Failed { message, .. }) => panic!("{message}"),
-                Some(Returned::TooLarge) => panic!("larger than the file"),
+                Some(ClientOutcome::Response(parts, body)) => break (parts, body),
+                Some(ClientOutcome::Failed { message, .. }) => panic!("{message}"),
+                Some(ClientOutcome::TooLarge) => panic!("larger than the file"),
                 None => {}
             }
             let told = client.transmit().to_vec();

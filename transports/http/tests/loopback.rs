@@ -1,7 +1,7 @@
 //! Both halves, driven in memory against each other.
 
 use bytes::{Bytes, BytesMut};
-use everywire_http::{Bounds, Client, Received, Returned, Server};
+use everywire_http::{Bounds, Client, ClientOutcome, Server, ServerEvent};
 use everywire_model::SendBuffer;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -32,7 +32,7 @@ fn some(from: &mut SendBuffer, most: usize) -> BytesMut {
 }
 
 /// Feeds a server what came. The request that is whole by then.
-fn fed(server: &mut Server<&'static str>, mut input: BytesMut) -> Option<Received<&'static str>> {
+fn fed(server: &mut Server<&'static str>, mut input: BytesMut) -> Option<ServerEvent<&'static str>> {
     let now = Instant::now();
     server.feed(now, &mut input);
     let received = server.next(now).unwrap();
@@ -43,8 +43,8 @@ fn fed(server: &mut Server<&'static str>, mut input: BytesMut) -> Option<Receive
 /// The same; it has a head that is not known.
 fn parsed(server: &mut Server<&'static str>, input: BytesMut) -> Option<(Parts, Bytes)> {
     match fed(server, input)? {
-        Received::New(parts, body) => Some((parts, body)),
-        Received::Known(..) => panic!("nothing was kept"),
+        ServerEvent::New(parts, body) => Some((parts, body)),
+        ServerEvent::Known(..) => panic!("nothing was kept"),
     }
 }
 
@@ -66,7 +66,7 @@ fn requests_go_in_and_responses_come_later_on_one_connection() {
         assert!(server.next(Instant::now()).unwrap().is_none() && server.transmit().is_empty());
         answer(&mut server, Response::new(vec![Bytes::from(vec![round; 50]), Bytes::from(vec![9; 50])]));
         client.feed(&mut some(server.transmit(), usize::MAX));
-        let Some(Returned::Response(parts, body)) = client.advance() else { panic!("no response") };
+        let Some(ClientOutcome::Response(parts, body)) = client.advance() else { panic!("no response") };
         assert_eq!((parts.status, body.len(), body[0], body[99]), (StatusCode::OK, 100, round, 9));
         assert!(client.is_idle() && !client.is_over());
     }
@@ -92,7 +92,7 @@ fn large_bodies_arrive_whole_in_pieces_of_any_size() {
             client.feed(&mut some(server.transmit(), piece));
             returned = client.advance();
         }
-        let Some(Returned::Response(_, returned)) = returned else { panic!("no response") };
+        let Some(ClientOutcome::Response(_, returned)) = returned else { panic!("no response") };
         assert_eq!(returned, body);
     }
 }
@@ -154,7 +154,9 @@ fn a_known_head_needs_no_library_and_its_response_is_the_same() {
         reply(&mut server, status);
         let library = told(&mut server);
         for answer in [&reply as &dyn Fn(&mut _, _), &respond] {
-            let Some(Received::Known(known, body)) = fed(&mut server, request()) else { panic!("forgotten") };
+            let Some(ServerEvent::Known(known, body)) = fed(&mut server, request()) else {
+                panic!("forgotten")
+            };
             assert_eq!((*known, &body[..]), ("what it means", &b"one"[..]));
             assert!(server.next(Instant::now()).unwrap().is_none(), "it is not answered yet");
             answer(&mut server, status);

@@ -1,6 +1,6 @@
 //! Certificates and keys in PEM files, and where systems keep the authorities that they trust.
 
-use everywire_auth::private::{self, Trouble};
+use everywire_auth::private::{self, ReadError};
 use everywire_model::{Failure, Initiator, Kind};
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
@@ -51,17 +51,17 @@ pub(super) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, Failure> {
     let failure = |kind, what: &str| Failure::new(kind, Initiator::User, what).at(path.display());
     let bytes = match private::read(path, MAX_KEY) {
         Ok(bytes) => Zeroizing::new(bytes),
-        Err(Trouble::Missing) => {
+        Err(ReadError::Missing) => {
             return Err(failure(Kind::BadArgument, "the file of the key does not exist"));
         }
-        Err(Trouble::Untrusted(why)) => {
+        Err(ReadError::Untrusted(why)) => {
             return Err(failure(Kind::Refused, &format!("the file of the key {why}"))
                 .with_hint("private keys are read from a regular file of this user with mode 0600 only"));
         }
-        Err(Trouble::TooLarge) => {
+        Err(ReadError::TooLarge) => {
             return Err(failure(Kind::LimitExceeded, "the file of the key has more than 64 KiB"));
         }
-        Err(Trouble::Io(error)) => {
+        Err(ReadError::Io(error)) => {
             return Err(failure(Kind::Refused, &format!("the file of the key cannot be read: {error}")));
         }
     };

@@ -37,19 +37,19 @@ pub static TLS: Tls = Tls { kept: Mutex::new(Vec::new()) };
 /// TLS under any wire that is a stream of bytes.
 pub struct Tls {
     /// Settings with what they were made of; all are forgotten when there are too many.
-    kept: Mutex<Vec<(Asked, ClientSettings)>>,
+    kept: Mutex<Vec<(RequestedOptions, ClientSettings)>>,
 }
 
 /// What settings of a client are made of: the options, and when their files were written.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct RequestedOptions {
     /// What the address says, and for the rest the environment.
     options: LayerOptions,
     /// When the files were written, so that new certificates are not missed.
     written: Vec<Option<SystemTime>>,
 }
 
-impl Asked {
+impl RequestedOptions {
     fn new(options: &LayerOptions) -> Self {
         let files = ["ca", "cert", "key"].into_iter().filter_map(|name| options.get(name));
         let written = |file| std::fs::metadata(file).and_then(|about| about.modified()).ok();
@@ -60,7 +60,7 @@ impl Asked {
 impl Tls {
     /// The settings of a client, which all of its connections share: so they can resume what was agreed on.
     fn client(&self, options: &LayerOptions) -> Result<ClientSettings, Failure> {
-        let asked = Asked::new(options);
+        let asked = RequestedOptions::new(options);
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, settings)) = kept().iter().find(|(known, _)| *known == asked) {
             return Ok(settings.clone());
@@ -95,7 +95,7 @@ impl TransportLayer for Tls {
             _ => "localhost".to_owned(),
         };
         let name = options.get("identity").unwrap_or(&host).to_owned();
-        Ok(Arc::new(Side(move || Channel::client(&settings, &host, &name))))
+        Ok(Arc::new(SideConfig(move || Channel::client(&settings, &host, &name))))
     }
 
     fn listening(&self, layered: &Layered) -> Result<Arc<dyn LayerSide>, Failure> {
@@ -107,14 +107,14 @@ impl TransportLayer for Tls {
         let key = options.get("key").unwrap_or(cert);
         let clients = options.get("clients").map(PathBuf::from);
         let settings = ServerSettings::new(cert.as_ref(), key.as_ref(), clients.as_deref())?;
-        Ok(Arc::new(Side(move || Channel::server(&settings))))
+        Ok(Arc::new(SideConfig(move || Channel::server(&settings))))
     }
 }
 
 /// Begins TLS on a new connection, as one side's address has it.
-struct Side<F>(F);
+struct SideConfig<F>(F);
 
-impl<F: Fn() -> Result<Channel, Failure> + Send + Sync> LayerSide for Side<F> {
+impl<F: Fn() -> Result<Channel, Failure> + Send + Sync> LayerSide for SideConfig<F> {
     fn session(&self, make: MakeSession) -> Result<Box<dyn Session>, Failure> {
         Ok(Box::new(Secured::new(Ok(self.0()?), Terms::default(), make)))
     }

@@ -10,7 +10,7 @@
 use crate::Channel;
 use crate::violations::ProtocolError;
 use bytes::BytesMut;
-use everywire_model::layered::{MakeSession, Proof};
+use everywire_model::layered::{MakeSession, PeerIdentity};
 use everywire_model::{
     Answer, Call, CallId, Completed, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Peer,
     Profile, SendBuffer, Session, Violation,
@@ -39,7 +39,7 @@ pub struct Secured {
     /// The session above, once it is made: what the bytes are for.
     above: Option<Box<dyn Session>>,
     /// What was proved to it.
-    proof: Option<Proof>,
+    proof: Option<PeerIdentity>,
     /// What the wire wants of the handshake.
     terms: Terms,
     /// When the handshake began.
@@ -112,7 +112,7 @@ impl Secured {
             && channel.is_established()
             && let Some(make) = self.make.take()
         {
-            let proof = Proof {
+            let proof = PeerIdentity {
                 account: channel.peer_identity().map(Arc::from),
                 authentication: channel.authentication(),
             };

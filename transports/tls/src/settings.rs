@@ -1,7 +1,7 @@
 //! What both sides of TLS are set up with, made once and shared by their connections.
 
 use crate::files;
-use crate::verify::{Anybody, Known};
+use crate::verify::{AnyCertificate, PinnedVerifier};
 use everywire_model::{Failure, Initiator, Kind};
 use rustls::client::{VerifierBuilderError, WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -49,7 +49,7 @@ impl ClientSettings {
     ///
     /// A file cannot be read, or has not in it what it should have.
     pub fn insecure(own: Pair<'_>) -> Result<Self, Failure> {
-        let anybody = Arc::new(Anybody { provider: provider() });
+        let anybody = Arc::new(AnyCertificate { provider: provider() });
         let config =
             client(own, |builder| Ok(builder.dangerous().with_custom_certificate_verifier(anybody)))?;
         Ok(Self { config, insecure: true, described: format!("insecure {own:?}") })
@@ -146,7 +146,7 @@ fn provider() -> Arc<CryptoProvider> {
 fn known<V: ?Sized>(
     path: &Path,
     check: impl FnOnce(Arc<RootCertStore>) -> Result<Arc<V>, VerifierBuilderError>,
-) -> Result<Arc<Known<V>>, Failure> {
+) -> Result<Arc<PinnedVerifier<V>>, Failure> {
     let by_sight = files::certificates(path)?;
     let mut roots = RootCertStore::empty();
     let (taken, _) = roots.add_parsable_certificates(by_sight.clone());
@@ -154,7 +154,7 @@ fn known<V: ?Sized>(
         return Err(wrong(path, "no certificate of the file can be used"));
     }
     let authorities = check(Arc::new(roots)).map_err(|error| wrong(path, &error.to_string()))?;
-    Ok(Arc::new(Known { by_sight, authorities, provider: provider() }))
+    Ok(Arc::new(PinnedVerifier { by_sight, authorities, provider: provider() }))
 }
 
 #[cold]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Takes certificates of the file itself, which are mostly signed by nobody else, and what an authority of it vouches for.
 /// `V` is who checks those: servers' certificates, or clients', whose names are nobody's question.
 #[derive(Debug)]
-pub(super) struct Known<V: ?Sized> {
+pub(super) struct PinnedVerifier<V: ?Sized> {
     pub(super) by_sight: Vec<CertificateDer<'static>>,
     pub(super) authorities: Arc<V>,
     pub(super) provider: Arc<CryptoProvider>,
@@ -45,7 +45,7 @@ macro_rules! signatures_as_the_provider_checks_them {
     };
 }
 
-impl ServerCertVerifier for Known<WebPkiServerVerifier> {
+impl ServerCertVerifier for PinnedVerifier<WebPkiServerVerifier> {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -64,7 +64,7 @@ impl ServerCertVerifier for Known<WebPkiServerVerifier> {
     signatures_as_the_provider_checks_them!();
 }
 
-impl ClientCertVerifier for Known<dyn ClientCertVerifier> {
+impl ClientCertVerifier for PinnedVerifier<dyn ClientCertVerifier> {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         self.authorities.root_hint_subjects()
     }
@@ -86,11 +86,11 @@ impl ClientCertVerifier for Known<dyn ClientCertVerifier> {
 
 /// Takes everybody who has the key of the certificate that was shown.
 #[derive(Debug)]
-pub(super) struct Anybody {
+pub(super) struct AnyCertificate {
     pub(super) provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

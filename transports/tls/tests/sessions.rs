@@ -2,7 +2,7 @@
 
 use crate::papers::Papers;
 use bytes::BytesMut;
-use everywire_model::layered::{self, MakeSession, Proof};
+use everywire_model::layered::{self, MakeSession, PeerIdentity};
 use everywire_model::*;
 use everywire_tls::{Channel, Secured, TLS, Terms};
 use std::collections::VecDeque;
@@ -23,13 +23,13 @@ struct Plain {
 struct Seen {
     heard: Arc<Mutex<Vec<u8>>>,
     unsent: Arc<Mutex<Option<usize>>>,
-    proof: Arc<Mutex<Option<Proof>>>,
+    proof: Arc<Mutex<Option<PeerIdentity>>>,
 }
 
 impl Seen {
     fn make(&self) -> MakeSession {
         let seen = self.clone();
-        Box::new(move |proof: &Proof| {
+        Box::new(move |proof: &PeerIdentity| {
             *seen.proof.lock().unwrap() = Some(proof.clone());
             Box::new(Plain {
                 heard: seen.heard,

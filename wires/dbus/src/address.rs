@@ -18,7 +18,7 @@ use crate::addresses::{self, Environment, ServerAddress, wrong};
 use crate::frame::{ALLOW_INTERACTIVE_AUTHORIZATION, NO_AUTO_START};
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::{Address, Endpoint, Failure, Initiator, LayerOptions, Place, Profile, Reference};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, LayerOptions, Profile, Reference};
 use std::borrow::Cow;
 
 /// The wire's name.
@@ -87,23 +87,23 @@ pub(crate) fn received(text: &str) -> Result<Reference, Failure> {
     Ok(reference)
 }
 
-/// Where to serve: under a name on a bus (`Place::Join`), or at an address where peers connect
-/// (`Place::Listen`).
+/// Where to serve: under a name on a bus (`BindAddress::Join`), or at an address where peers connect
+/// (`BindAddress::Listen`).
 ///
 /// # Errors
 /// The text names an object, or a bus without a name, or cannot be understood.
-pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
+pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     place(text, &addresses::environment)
 }
 
 /// The environment is an argument, so that tests have one of their own.
-fn place(text: &str, look: Environment<'_>) -> Result<Place, Failure> {
+fn place(text: &str, look: Environment<'_>) -> Result<BindAddress, Failure> {
     let mut profile = profile(text, true, look)?;
     if !profile.key.is_empty() {
         return Err(wrong(format!("`{text}` names an object; a place to serve at does not")));
     }
     if profile.component(TAG_BUS).is_none() {
-        return Ok(Place::Listen(profile));
+        return Ok(BindAddress::Listen(profile));
     }
     match profile.component(TAG_NAME) {
         None => {
@@ -118,7 +118,7 @@ fn place(text: &str, look: Environment<'_>) -> Result<Place, Failure> {
     if profile.component(TAG_FLAGS).is_none() {
         profile.components.push((TAG_FLAGS, Bytes::from_static(&[DO_NOT_QUEUE])));
     }
-    Ok(Place::Join(profile))
+    Ok(BindAddress::Join(profile))
 }
 
 /// A reference without what stands for the object.
@@ -315,7 +315,7 @@ fn read_options(options: &str, mut auth: Option<String>, profile: &mut Profile) 
 /// A reference to an object of this process. Peer to peer comes first, since it saves the hop over the bus:
 /// all places that are listened at share one profile, but those with a nonce, which has to travel with its
 /// address. Then comes one profile for each bus that was joined.
-pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+pub(crate) fn publish(type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
     let key = Bytes::copy_from_slice(key);
     let kept = |profile: &Profile| -> Vec<(u32, Bytes)> {
         let of_place = |tag: &u32| matches!(*tag, TAG_AUTH | TAG_FLAGS);
@@ -325,13 +325,13 @@ pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference 
     let mut profiles = Vec::new();
     for place in places {
         match place {
-            Place::Join(profile) => {
+            BindAddress::Join(profile) => {
                 profiles.push(Profile { key: key.clone(), components: kept(profile), ..profile.clone() });
             }
-            Place::Listen(profile) if profile.component(TAG_NONCE).is_some() => {
+            BindAddress::Listen(profile) if profile.component(TAG_NONCE).is_some() => {
                 profiles.push(Profile { key: key.clone(), components: kept(profile), ..profile.clone() });
             }
-            Place::Listen(profile) => {
+            BindAddress::Listen(profile) => {
                 let reachable = |endpoint: &&Endpoint| !matches!(endpoint, Endpoint::InProcess { .. });
                 // Files of this side's are nothing to others.
                 direct.endpoints.extend(profile.endpoints.iter().filter(reachable).map(Endpoint::bare));
@@ -466,10 +466,10 @@ mod tests {
     #[test]
     fn places_join_or_listen() {
         let join = place("dbus:session/org.a.B?queue&replace", &look).unwrap();
-        let Place::Join(joined) = &join else { panic!("{join:?}") };
+        let BindAddress::Join(joined) = &join else { panic!("{join:?}") };
         assert_eq!(joined.component(TAG_FLAGS).unwrap().as_ref(), [REPLACE_EXISTING]);
         let listen = place("dbus+unix:///x?auth=external+anonymous", &look).unwrap();
-        let Place::Listen(at) = &listen else { panic!("{listen:?}") };
+        let BindAddress::Listen(at) = &listen else { panic!("{listen:?}") };
         assert_eq!(at.component(TAG_AUTH).unwrap(), "external+anonymous");
         let key = b"odd key";
         let reference = publish("", &[join.clone(), listen.clone()], key);

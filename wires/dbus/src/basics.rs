@@ -1,6 +1,6 @@
 //! Values at their lowest: aligned primitives, strings, padding (specification, "Marshaling").
 //!
-//! `Put` writes to a growing buffer, `Get` reads from a slice. Both count alignment from the beginning of the
+//! `BasicWriter` writes to a growing buffer, `Get` reads from a slice. Both count alignment from the beginning of the
 //! message, not from the place in memory; a body begins at a multiple of 8, so its alignment is that of the
 //! message.
 //!
@@ -48,7 +48,7 @@ impl From<DecodeError> for ProtocolError {
 }
 
 /// Writes to a flat buffer; alignment is counted from where the message began.
-pub(crate) struct Put<'r> {
+pub(crate) struct BasicWriter<'r> {
     /// The buffer; what stands in it already is left as it is.
     pub(crate) out: &'r mut Vec<u8>,
     /// Added (wrapping) to the buffer's length, gives the offset in the message.
@@ -69,7 +69,7 @@ macro_rules! put_numbers {
     )*};
 }
 
-impl<'r> Put<'r> {
+impl<'r> BasicWriter<'r> {
     /// Writes a message at the end of `out`, in this machine's byte order.
     #[inline]
     pub(crate) fn new(out: &'r mut Vec<u8>) -> Self {

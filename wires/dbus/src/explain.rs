@@ -14,7 +14,7 @@ use bytes::Bytes;
 use everywire_auth::sasl::MAX_LINE;
 use everywire_model::Body;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Explained, Greeting, Listing, Part, Sniff};
+use everywire_model::wire::{Greeting, Listing, MessageListing, Part, Sniff};
 
 /// Commands that a line of the greeting begins with.
 const COMMANDS: &[&str] =
@@ -69,7 +69,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
 }
 
 /// A line of the greeting, and the NUL before the first one. Nothing, if its end is still missing.
-fn line(rest: &[u8], offset: usize) -> Option<Explained> {
+fn line(rest: &[u8], offset: usize) -> Option<MessageListing> {
     let nul = usize::from(rest.first() == Some(&0));
     let text = rest.get(nul..).unwrap_or_default();
     let end = text.iter().take(MAX_LINE).position(|octet| *octet == b'\n');
@@ -92,24 +92,24 @@ fn line(rest: &[u8], offset: usize) -> Option<Explained> {
     }
     let begun = nul + said.len();
     parts.push(Part { offset: begun, len: nul + end + 1 - begun, name: "end of line", value: String::new() });
-    Some(Explained {
+    Some(MessageListing {
         summary: said.escape_ascii().to_string(),
         kind: (*command).to_owned(),
         offset,
         len: nul + end + 1,
         parts,
-        ..Explained::default()
+        ..MessageListing::default()
     })
 }
 
 /// The last entry of a listing: everything that is left, which is nothing of this wire.
-fn broken(rest: &[u8], offset: usize) -> Explained {
-    Explained {
+fn broken(rest: &[u8], offset: usize) -> MessageListing {
+    MessageListing {
         summary: format!("neither a message nor a line of the greeting: {}", hex(rest)),
         kind: "broken".into(),
         offset,
         len: rest.len(),
-        ..Explained::default()
+        ..MessageListing::default()
     }
 }
 
@@ -121,11 +121,11 @@ fn lacks(rest: &[u8]) -> usize {
 }
 
 /// A message; nothing if it is not whole.
-fn message(rest: &[u8], offset: usize) -> Option<Explained> {
+fn message(rest: &[u8], offset: usize) -> Option<MessageListing> {
     let raw = rest.first_chunk::<HEADER>()?;
     let header = match Header::read(raw) {
         Ok(header) => header,
-        Err(wrong) => return Some(Explained { summary: wrong.to_string(), ..broken(rest, offset) }),
+        Err(wrong) => return Some(MessageListing { summary: wrong.to_string(), ..broken(rest, offset) }),
     };
     let len = usize::try_from(header.len()).ok()?;
     let whole = rest.get(..len)?;
@@ -149,7 +149,15 @@ fn message(rest: &[u8], offset: usize) -> Option<Explained> {
     }
     let order = if header.little { "" } else { ", big-endian" };
     let summary = format!("{word} #{} {} ({len} bytes{order})", header.serial, view.notes.join(" "));
-    Some(Explained { summary, kind: word.to_owned(), offset, len, parts: view.parts, body, values: None })
+    Some(MessageListing {
+        summary,
+        kind: word.to_owned(),
+        offset,
+        len,
+        parts: view.parts,
+        body,
+        values: None,
+    })
 }
 
 /// The parts of one message, and what to say of it in one line.
@@ -229,7 +237,7 @@ impl View {
 
 /// The values of a message that was listed; their types stand in its header. Nothing for a message without
 /// values. Handles do not come with a capture.
-pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
     let (at, len) = explained.body?;
     let little = message.first() == Some(&b'l');
     let signature = explained.part(field::word(field::SIGNATURE))?;

@@ -5,13 +5,13 @@
 //! the whole header was read. Changes of headers are kept apart, and are written in the byte order that the
 //! new message will have. Codes below 11 never pass: each connection has its own.
 
-use crate::basics::{Get, NATIVE_LITTLE, Put};
+use crate::basics::{BasicWriter, Get, NATIVE_LITTLE};
 use crate::dialect::NAME;
 use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
 use crate::signature::check_one;
 use crate::walk::skip;
 use everywire_model::headers::{Content, number};
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{Body, Failure, Header, Initiator, Kind, Visit};
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use std::borrow::Cow;
 ///
 /// # Errors
 /// A change names no field that may be written, or has a NUL in its text.
-pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Cow<'_, [u8]>> {
+pub(crate) fn fields(carries: MessageContents<'_>, little: bool) -> Visit<Cow<'_, [u8]>> {
     let edits = carries.headers;
     let write = |header: &Header, out: &mut Vec<u8>| write(header, little, out);
     let brought = match edits {
@@ -49,7 +49,7 @@ pub(crate) fn fields(carries: Carries<'_>, little: bool) -> Visit<Cow<'_, [u8]>>
 /// Writes the field that a header stands for, padded to 8.
 pub(crate) fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<()> {
     let code = code(header)?;
-    let mut put = Put { out, shift: 0, swap: little != NATIVE_LITTLE };
+    let mut put = BasicWriter { out, shift: 0, swap: little != NATIVE_LITTLE };
     match &header.content {
         Content::Text(text) if text.contains('\0') => {
             let what = "a header field with a NUL in it";

@@ -10,9 +10,9 @@
 
 use crate::basics::patch;
 use crate::frame::{self, field};
-use crate::routes::{Asks, HeaderPut, Route};
+use crate::routes::{CallForm, HeaderPut, Route};
 use crate::signature::check_one;
-use crate::sink::{Head, Listed};
+use crate::sink::{CheckedList, Head};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::{Failure, Hold, Initiator, Kind, Visit};
@@ -77,20 +77,20 @@ impl Head for RouteHead<'_> {
 
     fn begin(&mut self, signature: &str, list: Option<&Hold<Struct>>, flat: &mut Vec<u8>) -> Visit<()> {
         let spelled = match self.route.asks {
-            Asks::Plain => signature,
-            Asks::Get => "ss",
-            Asks::Set => "ssv",
+            CallForm::Plain => signature,
+            CallForm::Get => "ss",
+            CallForm::Set => "ssv",
         };
         self.handles |= signature.contains('h');
         self.route.fill(spelled, self.handles);
-        if self.route.asks == Asks::Plain {
-            self.route.wrote(list.map(|list| Listed::new(list, signature)));
+        if self.route.asks == CallForm::Plain {
+            self.route.wrote(list.map(|list| CheckedList::new(list, signature)));
         }
         self.put(flat);
-        if self.route.asks != Asks::Plain {
+        if self.route.asks != CallForm::Plain {
             flat.extend_from_slice(&self.route.prefix);
         }
-        if self.route.asks == Asks::Set {
+        if self.route.asks == CallForm::Set {
             if check_one(signature.as_bytes()).is_err() {
                 let what = "a property is set to one value";
                 return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
@@ -106,8 +106,8 @@ impl Head for RouteHead<'_> {
 /// The header of the last answer with results, to be written again: with the list of values that it was for,
 /// the caller and whether it has a field for handles.
 #[derive(Debug, Default)]
-pub(crate) struct Answered {
-    list: Option<Listed>,
+pub(crate) struct CachedReplyHead {
+    list: Option<CheckedList>,
     destination: Bytes,
     handles: bool,
     header: Vec<u8>,
@@ -116,7 +116,7 @@ pub(crate) struct Answered {
 /// The header of an answer. It lives for one answer. Errors are never remembered: they are rare, and their
 /// names differ.
 pub(crate) struct ReplyHead<'s> {
-    last: &'s mut Answered,
+    last: &'s mut CachedReplyHead,
     serial: u32,
     /// The serial number of the call that is answered.
     reply: u32,
@@ -134,7 +134,7 @@ const REPLY_AT: usize = frame::HEADER + 4;
 impl<'s> ReplyHead<'s> {
     #[inline]
     pub(crate) fn new(
-        last: &'s mut Answered,
+        last: &'s mut CachedReplyHead,
         serial: u32,
         reply: u32,
         destination: &'s Bytes,
@@ -183,7 +183,7 @@ impl Head for ReplyHead<'_> {
         patch(flat, start + 8, self.serial);
         self.len = flat.len() - start;
         if self.error.is_empty() {
-            self.last.list = list.map(|list| Listed::new(list, signature));
+            self.last.list = list.map(|list| CheckedList::new(list, signature));
             self.last.destination.clone_from(self.destination);
             self.last.handles = self.handles;
             self.last.header.clear();

@@ -18,22 +18,22 @@
 
 use crate::dialect;
 use crate::frame::{self, Fields, HEADER, Header};
+use crate::header_cache::fields_of;
 use crate::limits;
-use crate::seen::fields_of;
+use crate::pending_calls::Pending;
 use crate::session::{DbusSession, Stage};
 use crate::values::VALUES;
 use crate::violations::ProtocolError;
-use crate::waiting::Pending;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{
-    Beside, Body, CallId, Completed, Context, Event, Failure, Handle, Initiator, Outcome, Violation,
+    Attachments, Body, CallId, Completed, Context, Event, Failure, Handle, Initiator, Outcome, Violation,
 };
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A message whose fields are recognised and whose handles are taken.
 #[derive(Clone)]
-pub(crate) struct Arrived {
+pub(crate) struct ReceivedMessage {
     pub(crate) header: Header,
     /// Where the fields are remembered: an index into `seen`, valid until the next message.
     pub(crate) known: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Arrived {
     /// The body, sharing the bytes that were read.
     pub(crate) bytes: Bytes,
     /// The handles that came with it.
-    pub(crate) beside: Option<Arc<Beside>>,
+    pub(crate) beside: Option<Arc<Attachments>>,
 }
 
 impl DbusSession {
@@ -136,7 +136,10 @@ impl DbusSession {
         let announced = known.fields.handles as usize;
         let beside = match announced {
             0 => None,
-            _ => Some(Arc::new(Beside { handles: self.taken(announced, handles)?, ..Beside::default() })),
+            _ => Some(Arc::new(Attachments {
+                handles: self.taken(announced, handles)?,
+                ..Attachments::default()
+            })),
         };
         let bytes = if header.body == 0 {
             input.advance(len);
@@ -147,7 +150,7 @@ impl DbusSession {
             bytes.advance(header.body_at());
             bytes
         };
-        let message = Arrived { header: *header, known: index, reply, bytes, beside };
+        let message = ReceivedMessage { header: *header, known: index, reply, bytes, beside };
         match header.kind {
             frame::METHOD_CALL => {
                 self.check_unread()?;
@@ -179,7 +182,7 @@ impl DbusSession {
 
     /// The values of a message.
     #[inline]
-    pub(crate) fn body(&self, message: Arrived, signature: Context, dialect: u32) -> Body {
+    pub(crate) fn body(&self, message: ReceivedMessage, signature: Context, dialect: u32) -> Body {
         Body {
             bytes: message.bytes,
             base: message.header.body_at(),

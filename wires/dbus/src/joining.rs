@@ -9,10 +9,10 @@
 
 use crate::greeting::shown;
 use crate::heads::RouteHead;
+use crate::pending_calls::Pending;
 use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::violations::ProtocolError;
-use crate::waiting::Pending;
 use everywire_model::shape::Text;
 use everywire_model::{
     Body, Encode, Event, Expects, Failure, Interface, MarshalList, Operation, Purpose, Sink, UnmarshalList,

@@ -21,6 +21,7 @@ mod errors;
 mod explain;
 pub mod frame;
 mod greeting;
+mod header_cache;
 mod header_fields;
 mod heads;
 mod incoming;
@@ -30,10 +31,10 @@ pub mod names;
 mod nonce;
 mod outgoing;
 mod passing;
+mod pending_calls;
 mod replies;
 mod requests;
 mod routes;
-mod seen;
 mod serving;
 mod session;
 mod signals;
@@ -44,7 +45,6 @@ pub mod standard;
 mod subscriptions;
 mod values;
 pub mod violations;
-mod waiting;
 mod walk;
 
 pub use address::{
@@ -54,10 +54,10 @@ pub use address::{
 pub use values::{VALUES, Values};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Explained, Greeting, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, MessageListing, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Discovery, Failure, Hold, Incoming, Interface, Limits, News, Object, Objects, Place,
-    Present, Profile, Reference, Resolver, Session, Wire, WireState,
+    BindAddress, Body, ChangeSignal, Codec, Config, Discovery, Failure, Hold, Incoming, Interface, Limits,
+    Object, Objects, PresenceList, Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DbusSession;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Wire for Dbus {
         Some(frame::HOPS_NAME)
     }
 
-    fn news(&self) -> Option<&'static News> {
+    fn news(&self) -> Option<&'static ChangeSignal> {
         Some(&standard::NEWS)
     }
 
@@ -148,11 +148,11 @@ impl Wire for Dbus {
         address::print_friendly(reference)
     }
 
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         address::publish(type_id, places, key)
     }
 
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
         address::listen(text)
     }
 
@@ -188,7 +188,7 @@ impl Wire for Dbus {
         &standard::COMMON
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         standard::list(text, resolver)
     }
 
@@ -200,7 +200,7 @@ impl Wire for Dbus {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
     }
 

@@ -10,22 +10,22 @@
 //! * Fields that came are in the byte order of the body beside which they came, and so is the message that they leave by.
 //! * The fields that are put in front of the others fill blocks of eight: nothing behind them moves within its block.
 
-use crate::basics::{Get, NATIVE_LITTLE, Put, patch};
+use crate::basics::{BasicWriter, Get, NATIVE_LITTLE, patch};
 use crate::dialect::{LOOKED_AT, NAME, flags};
 use crate::frame::HEADER;
 use crate::header_fields::fields;
 use crate::heads::{Envelope, RouteHead};
 use crate::limits;
+use crate::pending_calls::Pending;
 use crate::requests::{asked, flags as call_flags};
-use crate::routes::Asks;
+use crate::routes::CallForm;
 use crate::session::DbusSession;
 use crate::signature::check;
 use crate::sink::{Head, Scratch, Setup, over, unsupported};
-use crate::waiting::Pending;
 use crate::walk::look;
 use everywire_model::message::needs_contract;
 use everywire_model::shape::Struct;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{
     Body, Call, CallId, Encode, Encoded, Expects, Failure, Hold, Initiator, Method, Outcome, SendBuffer,
     Visit,
@@ -54,7 +54,11 @@ impl DbusSession {
     /// The body cannot leave by this connection as it is; a header may not be written; a name is none.
     /// Nothing was sent.
     #[cold]
-    pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
+    pub(crate) fn request_with(
+        &mut self,
+        call: &Call<'_>,
+        carries: MessageContents<'_>,
+    ) -> Result<CallId, Failure> {
         let (serial, setup) = (self.take_serial(), self.setup());
         let (route, raises) = match call.method {
             Method::Typed { interface, operation } => {
@@ -64,8 +68,8 @@ impl DbusSession {
                 (self.routes.named_call(call.profile, interface, operation)?, Default::default())
             }
         };
-        let unwraps = route.asks == Asks::Get;
-        if route.asks != Asks::Plain && carries.body.is_some() {
+        let unwraps = route.asks == CallForm::Get;
+        if route.asks != CallForm::Plain && carries.body.is_some() {
             return Err(needs_contract("the value of a property"));
         }
         let flags = call_flags(call.expects) | carries.body.map_or(0, flags);
@@ -92,10 +96,10 @@ impl DbusSession {
         setup: Setup,
         envelope: &mut impl Envelope,
         values: &dyn Encode,
-        carries: Carries<'_>,
+        carries: MessageContents<'_>,
     ) -> Visit<()> {
         let little = carries.body.map_or(NATIVE_LITTLE, |body| body.little);
-        let mut envelope = Beside { fields: fields(carries, little)?, envelope, little };
+        let mut envelope = ExtendedHead { fields: fields(carries, little)?, envelope, little };
         let Some(body) = carries.body else { return Self::send(out, scratch, setup, &mut envelope, values) };
         let signature = looked_at(body, setup, &mut scratch.passed)?;
         if !body.handles().is_empty() {
@@ -114,7 +118,7 @@ impl DbusSession {
         }
         let swap = little != NATIVE_LITTLE;
         let end = out.flat().len();
-        let mut put = Put { out: out.flat(), shift: 0, swap };
+        let mut put = BasicWriter { out: out.flat(), shift: 0, swap };
         put.patch(index + 4, u32::try_from(body.bytes.len()).unwrap_or(u32::MAX));
         if !body.handles().is_empty() {
             put.patch(end - 4, u32::try_from(body.handles().len()).unwrap_or(u32::MAX));
@@ -127,14 +131,14 @@ impl DbusSession {
 
 /// A header with more fields, and in the byte order of the body that follows. It stands around the header
 /// that writes the rest, and changes what that has written.
-struct Beside<'e, E> {
+struct ExtendedHead<'e, E> {
     envelope: &'e mut E,
     /// Whole blocks of eight.
     fields: Cow<'e, [u8]>,
     little: bool,
 }
 
-impl<E: Envelope> Beside<'_, E> {
+impl<E: Envelope> ExtendedHead<'_, E> {
     /// Completes what was written from `start` on: the header, and perhaps values behind it. The additional
     /// fields become the first ones, directly behind the fixed part.
     ///
@@ -154,7 +158,7 @@ impl<E: Envelope> Beside<'_, E> {
         if len as usize > limits::FIELDS {
             return Err(Failure::over_limit(Initiator::Here, "bytes of header fields", len, limits::FIELDS));
         }
-        Put { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
+        BasicWriter { out: flat, shift: 0, swap: self.little != NATIVE_LITTLE }.patch(at, len);
         let (first, end) = (start + HEADER, flat.len());
         flat.extend_from_slice(&self.fields);
         flat.copy_within(first..end, first + self.fields.len());
@@ -165,7 +169,7 @@ impl<E: Envelope> Beside<'_, E> {
     }
 }
 
-impl<E: Envelope> Head for Beside<'_, E> {
+impl<E: Envelope> Head for ExtendedHead<'_, E> {
     fn repeat(&mut self, list: &Hold<Struct>, flat: &mut Vec<u8>) -> bool {
         let start = flat.len();
         let repeated = self.envelope.repeat(list, flat) && self.complete(start, flat).is_ok();
@@ -183,7 +187,7 @@ impl<E: Envelope> Head for Beside<'_, E> {
     }
 }
 
-impl<E: Envelope> Envelope for Beside<'_, E> {
+impl<E: Envelope> Envelope for ExtendedHead<'_, E> {
     fn len(&self) -> usize {
         self.envelope.len() + self.fields.len()
     }

@@ -11,14 +11,14 @@ use crate::basics::Get;
 use crate::dialect::RESULTS;
 use crate::errors;
 use crate::heads::ReplyHead;
-use crate::incoming::Arrived;
+use crate::incoming::ReceivedMessage;
 use crate::names;
 use crate::passing;
+use crate::pending_calls::Pending;
 use crate::serving::Caller;
 use crate::session::DbusSession;
 use crate::signature::check_one;
 use crate::violations::ProtocolError;
-use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::visit::Nothing;
@@ -112,7 +112,7 @@ impl DbusSession {
     /// # Errors
     /// The bus answers a step of joining with something else than it has to.
     #[inline]
-    pub(crate) fn returned(&mut self, message: Arrived) -> Result<(), ProtocolError> {
+    pub(crate) fn returned(&mut self, message: ReceivedMessage) -> Result<(), ProtocolError> {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, false) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };
@@ -143,7 +143,7 @@ impl DbusSession {
     ///
     /// # Errors
     /// The bus refuses a step of joining.
-    pub(crate) fn refused(&mut self, message: Arrived) -> Result<(), ProtocolError> {
+    pub(crate) fn refused(&mut self, message: ReceivedMessage) -> Result<(), ProtocolError> {
         let reply = message.reply;
         let Some(pending) = self.awaited(reply, message.known, true) else { return Ok(()) };
         let Some(known) = self.seen.get(message.known) else { return Ok(()) };

@@ -13,15 +13,15 @@ use crate::address::TAG_NAME;
 use crate::dialect::ARGUMENTS;
 use crate::frame;
 use crate::heads::RouteHead;
-use crate::incoming::Arrived;
+use crate::incoming::ReceivedMessage;
 use crate::limits;
 use crate::names;
-use crate::routes::Asks;
+use crate::pending_calls::Pending;
+use crate::routes::CallForm;
 use crate::serving::Caller;
 use crate::session::{DbusSession, Stage};
 use crate::standard::{INTROSPECTABLE, PEER};
 use crate::violations::ProtocolError;
-use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
@@ -47,7 +47,7 @@ impl DbusSession {
         };
         let (serial, setup) = (self.take_serial(), self.setup());
         let route = self.routes.call(call.profile, interface, operation)?;
-        let unwraps = route.asks == Asks::Get;
+        let unwraps = route.asks == CallForm::Get;
         let mut head = RouteHead::new(route, serial, flags(call.expects));
         Self::send(&mut self.out, &mut self.scratch, setup, &mut head, call.arguments)?;
         if call.expects == Expects::Reply {
@@ -86,7 +86,7 @@ impl DbusSession {
     /// A call of the peer. Before this side has joined a bus, calls are refused, and those that want no
     /// answer are dropped.
     #[inline]
-    pub(crate) fn called(&mut self, message: Arrived) {
+    pub(crate) fn called(&mut self, message: ReceivedMessage) {
         let on_bus = self.bus.is_some();
         let Some(known) = self.seen.get(message.known) else { return };
         let fields = &known.fields;

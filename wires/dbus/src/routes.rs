@@ -14,9 +14,9 @@
 //! others.
 
 use crate::address::{TAG_CALL, TAG_NAME};
-use crate::basics::{NATIVE_LITTLE, Put};
+use crate::basics::{BasicWriter, NATIVE_LITTLE};
 use crate::frame::{self, field};
-use crate::sink::Listed;
+use crate::sink::CheckedList;
 use crate::{limits, names};
 use bytes::Bytes;
 use everywire_model::shape::{Name, Struct};
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 
 /// How a call travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Asks {
+pub(crate) enum CallForm {
     /// As a method, or as a signal.
     #[default]
     Plain,
@@ -48,7 +48,7 @@ pub(crate) struct Route {
     /// Flags that the reference asks for with every call.
     options: u8,
     /// The interface, if one is known.
-    interface: Option<Known>,
+    interface: Option<InterfaceIdentity>,
     /// The operation or signal, as the contract calls it.
     name: Name,
     /// Whether it was asked for by the names that it has on the wire, by somebody without a contract.
@@ -56,7 +56,7 @@ pub(crate) struct Route {
 
     // What it yields.
     /// How an attribute's accessor travels.
-    pub(crate) asks: Asks,
+    pub(crate) asks: CallForm,
     /// The object's path on the wire.
     path: String,
     /// The interface on the wire; that of properties for an accessor; empty where the object may choose.
@@ -72,19 +72,19 @@ pub(crate) struct Route {
     /// Whether the header has a field for the count of handles.
     handles: bool,
     /// The list of values that the header was written for.
-    list: Option<Listed>,
+    list: Option<CheckedList>,
 }
 
 /// What an interface is known by. The interface itself may be dropped and another made at its address, so its
 /// names are kept.
 #[derive(Debug)]
-struct Known {
+struct InterfaceIdentity {
     id: Name,
     name: Name,
     identities: Cow<'static, [(Name, Name)]>,
 }
 
-impl Known {
+impl InterfaceIdentity {
     fn of(interface: &Interface) -> Self {
         let Interface { id, name, identities, .. } = interface;
         Self { id: id.clone(), name: name.clone(), identities: identities.clone() }
@@ -112,7 +112,7 @@ pub(crate) struct Routes {
 }
 
 /// What is called, as a route is found by it.
-struct Wanted<'a> {
+struct RouteKey<'a> {
     profile: &'a Profile,
     interface: Option<&'a Interface>,
     operation: &'a Operation,
@@ -133,7 +133,7 @@ impl Routes {
         operation: &Operation,
     ) -> Visit<&mut Route> {
         let (destination, options) = asked_of(profile);
-        let wanted = Wanted { profile, interface, operation, destination, options };
+        let wanted = RouteKey { profile, interface, operation, destination, options };
         let index = match self.find(|route| route.leads(&wanted)) {
             Some(index) => index,
             None => self.keep(Route::call(&wanted)?),
@@ -251,8 +251,8 @@ impl Route {
 
     /// A call of an accessor becomes one of `Get` or `Set`, with the interface and the name of the attribute
     /// in front of the value.
-    fn call(wanted: &Wanted<'_>) -> Visit<Self> {
-        let Wanted { profile, interface, operation, destination, options } = *wanted;
+    fn call(wanted: &RouteKey<'_>) -> Visit<Self> {
+        let RouteKey { profile, interface, operation, destination, options } = *wanted;
         let accessed = interface.and_then(|interface| {
             let index = interface.operations.iter().position(|held| held.name == operation.name)?;
             interface.attribute_of(index)
@@ -263,16 +263,16 @@ impl Route {
         let mut route = Self {
             destination: destination.cloned().unwrap_or_default(),
             options,
-            interface: interface.map(Known::of),
+            interface: interface.map(InterfaceIdentity::of),
             name: operation.name.clone(),
             ..Self::to(frame::METHOD_CALL, profile.key.clone(), declaring, member)
         };
         if let Some((attribute, writes)) = accessed {
-            let mut put = Put::new(&mut route.prefix);
+            let mut put = BasicWriter::new(&mut route.prefix);
             put.string(route.wire_interface.as_bytes());
             put.string(attribute.name.as_bytes());
             (route.asks, route.member) =
-                if writes { (Asks::Set, "Set".to_owned()) } else { (Asks::Get, "Get".to_owned()) };
+                if writes { (CallForm::Set, "Set".to_owned()) } else { (CallForm::Get, "Get".to_owned()) };
             names::PROPERTIES.clone_into(&mut route.wire_interface);
         }
         route.checked()
@@ -283,7 +283,8 @@ impl Route {
         let declaring = names::of_interface(names::declaring_signal(interface, signal)).into_owned();
         let member = names::of_signal(signal).to_owned();
         let route = Self::to(frame::SIGNAL, Bytes::copy_from_slice(key), declaring, member);
-        Self { interface: Some(Known::of(interface)), name: signal.name.clone(), ..route }.checked()
+        Self { interface: Some(InterfaceIdentity::of(interface)), name: signal.name.clone(), ..route }
+            .checked()
     }
 
     /// Checks all names. A bus closes the connection of whoever sends it an invalid one.
@@ -313,7 +314,7 @@ impl Route {
 
     /// Whether it is the way of this call. What differs most often is compared first.
     #[inline]
-    fn leads(&self, wanted: &Wanted<'_>) -> bool {
+    fn leads(&self, wanted: &RouteKey<'_>) -> bool {
         self.kind == frame::METHOD_CALL
             && !self.named
             && same_name(&self.name, &wanted.operation.name)
@@ -343,7 +344,7 @@ impl Route {
     }
 
     /// Notes the list of values that the header is for.
-    pub(crate) fn wrote(&mut self, list: Option<Listed>) {
+    pub(crate) fn wrote(&mut self, list: Option<CheckedList>) {
         self.list = list;
     }
 
@@ -399,7 +400,7 @@ fn same_bytes(one: &Bytes, other: &Bytes) -> bool {
 
 /// Writes a header. Fields in any order, then `end`.
 pub(crate) struct HeaderPut<'v> {
-    put: Put<'v>,
+    put: BasicWriter<'v>,
     /// Where in the buffer the header begins.
     start: usize,
 }
@@ -412,7 +413,7 @@ impl<'v> HeaderPut<'v> {
         let order = if NATIVE_LITTLE { b'l' } else { b'B' };
         out.extend_from_slice(&[order, kind, flags, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let shift = 0usize.wrapping_sub(start);
-        Self { put: Put { out, shift, swap: false }, start }
+        Self { put: BasicWriter { out, shift, swap: false }, start }
     }
 
     /// A field that holds text.

@@ -14,7 +14,7 @@ pub(crate) struct Caller {
 
 /// Calls by number: the low half is a place in the table, the high half tells its users apart.
 #[derive(Debug, Default)]
-pub(crate) struct Serving {
+pub(crate) struct InboundCalls {
     /// The number that counts the users of a place, and the call that has it now.
     places: Vec<(u32, Option<Caller>)>,
     /// Places without a call.
@@ -26,7 +26,7 @@ pub(crate) struct Serving {
 /// The place of calls that want no answer.
 const NOWHERE: u32 = u32::MAX;
 
-impl Serving {
+impl InboundCalls {
     /// Calls that are not answered yet.
     pub(crate) fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_number_answers_one_call_only() {
-        let mut serving = Serving::default();
+        let mut serving = InboundCalls::default();
         let caller = |serial| Caller { serial, name: Bytes::new() };
         let first = serving.enter(caller(7));
         assert_eq!(serving.leave(first).unwrap().serial, 7);

@@ -20,15 +20,15 @@
 
 use crate::address::{TAG_BUS, TAG_NAME};
 use crate::greeting::{COOKIE, Greeting};
-use crate::heads::Answered;
+use crate::header_cache::HeaderCache;
+use crate::heads::CachedReplyHead;
 use crate::limits;
 use crate::names;
+use crate::pending_calls::{Pending, PendingCalls};
 use crate::routes::Routes;
-use crate::seen::Seen;
-use crate::serving::Serving;
+use crate::serving::InboundCalls;
 use crate::sink::Scratch;
 use crate::subscriptions::Subscriptions;
-use crate::waiting::{Pending, Waiting};
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::{
@@ -56,17 +56,17 @@ pub(crate) struct DbusSession {
     /// Calls that came before this side was ready: together no larger than one largest message.
     pub(crate) early: Vec<Incoming>,
     /// Calls sent and not answered, by serial number.
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: PendingCalls,
     /// See `take_serial`.
     next_serial: u32,
     /// Calls of the peer that are not answered.
-    pub(crate) serving: Serving,
+    pub(crate) serving: InboundCalls,
     /// Calls that came while there was something that the peer had not read.
     pub(crate) unread: usize,
     /// Headers of calls and signals that were sent.
     pub(crate) routes: Routes,
     /// Header fields of messages that came.
-    pub(crate) seen: Seen,
+    pub(crate) seen: HeaderCache,
     /// Who listens to what.
     pub(crate) subscriptions: Subscriptions,
     /// What the connection is for, if a bus is at the other end.
@@ -90,7 +90,7 @@ pub(crate) struct DbusSession {
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: MessageClock,
     /// The header of the last answer.
-    pub(crate) answered: Answered,
+    pub(crate) answered: CachedReplyHead,
     /// Bytes left of a refused message, which are thrown away as they come.
     pub(crate) discarding: Option<u64>,
 }
@@ -291,7 +291,7 @@ impl Session for DbusSession {
     fn disconnected(&mut self, failure: &Failure) {
         let failure = failure.clone().with_completed(everywire_model::Completed::Maybe);
         self.fail_all(&failure);
-        self.serving = Serving::default();
+        self.serving = InboundCalls::default();
         self.broken();
     }
 

@@ -18,14 +18,14 @@ use crate::address::TAG_NAME;
 use crate::dialect::{self, RESULTS};
 use crate::frame;
 use crate::heads::RouteHead;
-use crate::incoming::Arrived;
+use crate::incoming::ReceivedMessage;
 use crate::limits;
 use crate::names;
+use crate::pending_calls::Pending;
 use crate::session::DbusSession;
 use crate::standard::driver;
 use crate::subscriptions::{Subscription, key_of};
 use crate::values::Values;
-use crate::waiting::Pending;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
@@ -266,7 +266,7 @@ impl DbusSession {
 
     /// A signal came. Who hears it is remembered with its header fields, for the next one. A peer that
     /// connected here gets no subscriptions of ours, but its signals go on to the node all the same.
-    pub(crate) fn signalled(&mut self, message: Arrived) {
+    pub(crate) fn signalled(&mut self, message: ReceivedMessage) {
         let on_bus = self.bus.is_some();
         let Some(known) = self.seen.get(message.known) else { return };
         let fields = &known.fields;

@@ -10,7 +10,7 @@
 //! optional values as arrays, unions as a struct of a number and a variant, characters and references as
 //! text.
 
-use crate::basics::{NATIVE_LITTLE, Put};
+use crate::basics::{BasicWriter, NATIVE_LITTLE};
 use crate::signature::{alignment_of, check, unspelled};
 use crate::{address, limits, names};
 use bytes::Bytes;
@@ -37,12 +37,12 @@ pub(crate) trait Head {
 /// What is held cannot change, nor can its address be that of something else: that the address is the same is
 /// enough. Whatever is compared by address is kept, so the address is not used again.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct CheckedList {
     list: Hold<Struct>,
     pub(crate) handles: bool,
 }
 
-impl Listed {
+impl CheckedList {
     pub(crate) fn new(list: &Hold<Struct>, signature: &str) -> Self {
         Self { list: list.clone(), handles: signature.contains('h') }
     }
@@ -58,9 +58,9 @@ impl Listed {
 }
 
 /// Nothing stands before the values.
-pub(crate) struct NoHead;
+pub(crate) struct EmptyHead;
 
-impl Head for NoHead {
+impl Head for EmptyHead {
     fn begin(&mut self, _: &str, _: Option<&Hold<Struct>>, _: &mut Vec<u8>) -> Visit<()> {
         Ok(())
     }
@@ -113,7 +113,7 @@ enum FrameKind {
 
 /// What was opened first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
+enum FirstOpened {
     No,
     /// A nameless struct is open at the bottom.
     List,
@@ -148,7 +148,7 @@ pub(crate) struct DbusSink<'r, 'h> {
     /// Length of the send buffer's flat buffer plus this (wrapping) is the offset in the message.
     shift: usize,
     setup: Setup,
-    begun: Begun,
+    begun: FirstOpened,
     /// Whether an item is to be looked at before it is written.
     special: bool,
     depth: u32,
@@ -166,13 +166,13 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     ) -> Self {
         scratch.clear();
         let shift = base.wrapping_sub(buffer.flat().len());
-        Self { buffer, head, scratch, shift, setup, begun: Begun::No, special: true, depth: 0 }
+        Self { buffer, head, scratch, shift, setup, begun: FirstOpened::No, special: true, depth: 0 }
     }
 
     /// To be called after the values: a message without any begins here.
     #[inline]
     pub(crate) fn finish(&mut self) -> Visit<()> {
-        if self.begun == Begun::No { self.head.begin("", None, self.buffer.flat()) } else { Ok(()) }
+        if self.begun == FirstOpened::No { self.head.begin("", None, self.buffer.flat()) } else { Ok(()) }
     }
 
     /// Offset in the message.
@@ -181,8 +181,8 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     }
 
     #[inline]
-    fn put(&mut self) -> Put<'_> {
-        Put { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() }
+    fn put(&mut self) -> BasicWriter<'_> {
+        BasicWriter { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() }
     }
 
     /// Refuses a part before it is copied, where the message would grow over the limit.
@@ -208,7 +208,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         let Some(frame) = self.scratch.frames.last_mut().filter(|frame| frame.depth == at_depth) else {
             return Ok(());
         };
-        let mut put = Put { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() };
+        let mut put = BasicWriter { shift: self.shift, swap: self.setup.swap, out: self.buffer.flat() };
         match &mut frame.kind {
             FrameKind::Map { value } => {
                 if !*value {
@@ -231,7 +231,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
 
     /// A value at the bottom, without a list around it.
     fn bare(&mut self, item: &Item<'_>) -> Visit<()> {
-        if self.begun != Begun::No && !(self.begun == Begun::Bare && self.setup.several) {
+        if self.begun != FirstOpened::No && !(self.begun == FirstOpened::Bare && self.setup.several) {
             return Err(misfit("a value stands behind the last one"));
         }
         match item {
@@ -240,8 +240,8 @@ impl<'r, 'h> DbusSink<'r, 'h> {
                 spelling::of(shape, &mut self.scratch.spelled).map_err(|error| unspelled(&error))?;
             }
         }
-        if self.begun == Begun::No {
-            self.begun = Begun::Bare;
+        if self.begun == FirstOpened::No {
+            self.begun = FirstOpened::Bare;
             self.head.begin(&self.scratch.spelled, None, self.buffer.flat())?;
         }
         Ok(())
@@ -250,7 +250,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     /// The arguments or results of an operation, at the bottom.
     #[inline]
     fn list(&mut self, shape: &Shape, list: &Hold<Struct>) -> Visit<()> {
-        self.begun = Begun::List;
+        self.begun = FirstOpened::List;
         self.special = false;
         self.depth = 1;
         if self.head.repeat(list, self.buffer.flat()) {
@@ -295,7 +295,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
 
     fn end_frame(&mut self) -> Option<Frame> {
         let frame = self.scratch.frames.pop();
-        self.special = self.begun == Begun::Bare || !self.scratch.frames.is_empty();
+        self.special = self.begun == FirstOpened::Bare || !self.scratch.frames.is_empty();
         frame
     }
 
@@ -461,7 +461,7 @@ impl Sink for DbusSink<'_, '_> {
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         let resolved = shape.resolved();
-        if self.begun == Begun::No
+        if self.begun == FirstOpened::No
             && let Shape::Struct(list) = resolved
         {
             return self.list(resolved, list);
@@ -513,7 +513,7 @@ impl Sink for DbusSink<'_, '_> {
 
     fn close(&mut self, shape: &Shape) -> Visit<()> {
         self.depth = self.depth.saturating_sub(1);
-        if self.depth == 0 && self.begun == Begun::List {
+        if self.depth == 0 && self.begun == FirstOpened::List {
             // Whatever would follow has no place in the signature.
             self.special = true;
             return Ok(());

@@ -2,12 +2,14 @@
 
 use crate::basics::NATIVE_LITTLE;
 use crate::dialect::{NAME, RESULTS};
-use crate::sink::{DbusSink, NoHead, Scratch, Setup};
+use crate::sink::{DbusSink, EmptyHead, Scratch, Setup};
 use crate::source::DbusSource;
 use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::body::Handle;
-use everywire_model::{Beside, Body, Budget, Codec, Context, Header, SendBuffer, Shape, Sink, Source, Visit};
+use everywire_model::{
+    Attachments, Body, Budget, Codec, Context, Header, SendBuffer, Shape, Sink, Source, Visit,
+};
 
 /// The values of D-Bus messages, in either byte order. It keeps nothing: what reading a body needs is in the
 /// body.
@@ -59,7 +61,7 @@ impl Values {
     pub fn write_as(&self, little: bool, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
         let (mut buffer, mut scratch) = (SendBuffer::new(), Scratch::default());
         let setup = Setup { swap: little != NATIVE_LITTLE, limit: u64::MAX, handles: true, several: true };
-        let mut head = NoHead;
+        let mut head = EmptyHead;
         let mut sink = DbusSink::new(&mut buffer, 0, &mut head, &mut scratch, setup);
         visit(&mut sink)?;
         sink.finish()?;
@@ -81,7 +83,7 @@ impl Values {
             beside: if handles.is_empty() {
                 None
             } else {
-                Some(std::sync::Arc::new(Beside { handles, ..Beside::default() }))
+                Some(std::sync::Arc::new(Attachments { handles, ..Attachments::default() }))
             },
         }
     }

@@ -290,7 +290,7 @@ fn is_plain(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::basics::Put;
+    use crate::basics::BasicWriter;
 
     #[test]
     fn text_is_what_is_utf_8_without_nul_wherever_that_shows() {
@@ -362,9 +362,9 @@ mod tests {
     }
 
     /// Numbers that look like chance (Marsaglia's xorshift).
-    struct Chance(u64);
+    struct Xorshift(u64);
 
-    impl Chance {
+    impl Xorshift {
         fn below(&mut self, most: usize) -> usize {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -399,7 +399,7 @@ mod tests {
         }
 
         /// A good value of the first of these types; what follows that.
-        fn put<'s>(&mut self, put: &mut Put<'_>, types: &'s [u8]) -> &'s [u8] {
+        fn put<'s>(&mut self, put: &mut BasicWriter<'_>, types: &'s [u8]) -> &'s [u8] {
             const TEXTS: [&str; 6] = [
                 "",
                 "x",
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri takes many minutes for thousands of bodies")]
     fn a_walk_finds_what_a_reader_finds_value_by_value() {
-        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        let mut chance = Xorshift(0x9e37_79b9_7f4a_7c15);
         let (mut good, mut broken) = (0, 0);
         for round in 0..4000 {
             let mut types = String::new();
@@ -484,7 +484,8 @@ mod tests {
             }
             let (little, base) = (round % 2 == 0, if round % 3 == 0 { 1 + chance.below(15) } else { 16 });
             let mut bytes = vec![0; base];
-            let mut put = Put { out: &mut bytes, shift: 0, swap: little != crate::basics::NATIVE_LITTLE };
+            let mut put =
+                BasicWriter { out: &mut bytes, shift: 0, swap: little != crate::basics::NATIVE_LITTLE };
             let mut rest = types.as_bytes();
             while !rest.is_empty() {
                 rest = chance.put(&mut put, rest);

@@ -6,8 +6,8 @@ use crate::common::{EXAMPLE, SIGNALS, operation};
 use bytes::BytesMut;
 use everywire_dbus::DBUS;
 use everywire_model::{
-    Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest, Kind,
-    MarshalList, Method, Outcome, PeerAddress, Place, Purpose, Session, Sink, Topic, Wire,
+    Answer, BindAddress, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator,
+    Interest, Kind, MarshalList, Method, Outcome, PeerAddress, Purpose, Session, Sink, Topic, Wire,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -59,7 +59,7 @@ impl Member {
     fn join(text: &str, purpose: Purpose) -> Self {
         let profile = match purpose {
             Purpose::Serving => match DBUS.listen(text).unwrap() {
-                Place::Join(profile) => profile,
+                BindAddress::Join(profile) => profile,
                 place => panic!("{place:?}"),
             },
             _ => DBUS.parse(text).unwrap().profiles.remove(0),

@@ -32,7 +32,7 @@ use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::reference::unescape;
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
 
 /// Reads an address to listen at. The account of the address, if there is one, is also the only user let in
 /// when no `users` are named.
-pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
+pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     let (address, mut security) = split(text)?;
     if !address.key.is_empty() {
         return Err(wrong("an address to listen at has no class"));
@@ -106,7 +106,7 @@ pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
         let users = Arc::new(UserTable::default());
         acceptor(Mechanism::Kerberos, users, &security.options(""))?;
     }
-    Ok(Place::Listen(Profile {
+    Ok(BindAddress::Listen(Profile {
         wire: "dcom",
         version: crate::VERSION,
         endpoints: vec![address.endpoint],

@@ -12,7 +12,7 @@
 //! terminators are accepted, since the counts bound the text; text that is no UTF-16 is read with replacement
 //! characters, and then simply names no host.
 
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use everywire_model::Endpoint;
 use std::net::IpAddr;
@@ -89,7 +89,7 @@ impl DualStringArray {
 
     /// Writes the packet version.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.append(&mut self.counted(&mut Put::default()).bytes);
+        out.append(&mut self.counted(&mut StubWriter::default()).bytes);
     }
 
     /// Whether it names nothing.
@@ -155,7 +155,7 @@ impl DualStringArray {
     }
 
     /// Writes the IDL version.
-    pub(crate) fn put<'p>(&self, out: &'p mut Put) -> &'p mut Put {
+    pub(crate) fn put<'p>(&self, out: &'p mut StubWriter) -> &'p mut StubWriter {
         self.counted(out.count(self.units().0.len())).align(4)
     }
 
@@ -182,10 +182,10 @@ impl DualStringArray {
     }
 
     /// Writes both counts and the array: what the packet version and the IDL version have in common.
-    fn counted<'p>(&self, out: &'p mut Put) -> &'p mut Put {
+    fn counted<'p>(&self, out: &'p mut StubWriter) -> &'p mut StubWriter {
         let (units, security) = self.units();
         out.u16(u16::try_from(units.len()).unwrap_or_default()).u16(security);
-        units.into_iter().fold(out, Put::u16)
+        units.into_iter().fold(out, StubWriter::u16)
     }
 
     /// The array, and where security bindings begin in it. Bindings that would make it longer than it can say are left

@@ -11,7 +11,7 @@ use crate::standard::contracts::{
 };
 use crate::standard::guid::Guid;
 use crate::standard::typeinfo::library::SOURCE;
-use crate::standard::typeinfo::reading::Told;
+use crate::standard::typeinfo::reading::RemoteTypeInfo;
 use everywire_idl::midl;
 use everywire_model::contract::{Contract, Definition, Interface, InterfaceKind, Signal};
 use everywire_model::wire::Discovery;
@@ -126,14 +126,14 @@ fn signals_of(listener: &Hold<Interface>) -> impl Iterator<Item = Signal> {
 fn described(object: &Object) -> Result<Interface, Failure> {
     let (info,) =
         typed(object, &DISPATCH).call::<_, (Option<Reference>,), Failure>(GET_TYPE_INFO, (0_u32, LCID))?;
-    Told::of(object, info)?.interface()
+    RemoteTypeInfo::of(object, info)?.interface()
 }
 
 /// The source interfaces of the object's class.
 fn class_of(object: &Object) -> Result<Vec<Interface>, Failure> {
     let (class,) =
         typed(object, &PROVIDE_CLASS_INFO).call::<_, (Option<Reference>,), Failure>(GET_CLASS_INFO, ())?;
-    let class = Told::of(object, class)?;
+    let class = RemoteTypeInfo::of(object, class)?;
     let sources = class.implemented()?.into_iter().filter(|(_, flags)| flags & SOURCE != 0);
     sources.map(|(part, _)| part.interface()).collect()
 }

@@ -21,7 +21,7 @@ use crate::violations::Violation;
 use crate::{hresult, names};
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Called, Explained, Listing, Part};
+use everywire_model::wire::{Listing, MemberIndex, MessageListing, Part};
 use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
 use std::fmt;
@@ -44,13 +44,13 @@ pub fn explain(bytes: &[u8]) -> Listing {
             Ok(header) => header,
             Err(wrong) => {
                 let value = wrong.to_string();
-                listing.messages.push(Explained {
+                listing.messages.push(MessageListing {
                     summary: value.clone(),
                     kind: "broken".to_owned(),
                     offset,
                     len: rest.len(),
                     parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
-                    ..Explained::default()
+                    ..MessageListing::default()
                 });
                 break;
             }
@@ -73,7 +73,7 @@ pub fn explain(bytes: &[u8]) -> Listing {
 }
 
 /// Reads fields and notes each.
-struct Reading<'a> {
+struct FieldReader<'a> {
     bytes: &'a [u8],
     get: Get<'a>,
     parts: Vec<Part>,
@@ -87,7 +87,7 @@ struct Reading<'a> {
 
 /// Explains one PDU, of which `bytes` may be the beginning only. Offsets of parts count from its own
 /// beginning.
-fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Explained {
+fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> MessageListing {
     let whole = bytes.len() == usize::from(header.length);
     let trailer = if whole { header.trailer(bytes).ok().flatten() } else { None };
     let end = trailer.map_or(bytes.len(), |trailer| trailer.contents_end());
@@ -96,7 +96,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
     // The header is there: this cannot fail.
     let _ = get.take(HEADER);
     let mut reading =
-        Reading { bytes: contents, get, parts: Vec::new(), notes: Vec::new(), body: None, contexts };
+        FieldReader { bytes: contents, get, parts: Vec::new(), notes: Vec::new(), body: None, contexts };
     reading.header(header);
     if let Err(violation) = reading.contents(header, trailer.as_ref()) {
         let at = reading.get.position().min(end);
@@ -110,12 +110,12 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Expl
     let mut summary = format!("{} #{}", header.kind.word(), header.call);
     reading.notes.iter().for_each(|note| summary.push_str(&format!(" {note}")));
     summary.push_str(&format!(", {} bytes{order}", header.length));
-    let Reading { parts, body, .. } = reading;
+    let FieldReader { parts, body, .. } = reading;
     let kind = header.kind.word().to_owned();
-    Explained { summary, kind, offset: 0, len: bytes.len(), parts, body, values: None }
+    MessageListing { summary, kind, offset: 0, len: bytes.len(), parts, body, values: None }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> FieldReader<'a> {
     /// Notes a field by its place.
     fn part(&mut self, offset: usize, len: usize, name: &'static str, value: String) {
         self.parts.push(Part { offset, len, name, value });
@@ -424,7 +424,7 @@ fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
 }
 
 /// The values of a whole stub that is not encrypted. Of a failure there are none.
-pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
     let (at, len) = explained.body?;
     let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
     if !header.has(frame::FIRST) || !header.has(frame::LAST) {
@@ -445,7 +445,7 @@ pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
 }
 
 /// The operation that a request is for: its interface is that of its presentation context.
-pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+pub(crate) fn called(explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
     let (_, named) = explained.part("context id")?.split_once(" (")?;
     let named = named.trim_end_matches(')');
     let opnum = explained.part("operation number")?.split(' ').next()?.parse().ok()?;
@@ -453,5 +453,5 @@ pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Cal
         let iid = crate::iid_of(interface);
         (names::interface(iid) == Some(named)).then_some(iid)
     })?;
-    crate::number(interface, iid, opnum).map(Called::Operation)
+    crate::number(interface, iid, opnum).map(MemberIndex::Operation)
 }

@@ -63,9 +63,11 @@ pub use violations::Violation;
 
 use bytes::Bytes;
 use everywire_idl::midl;
-use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
+use everywire_model::wire::{
+    Capabilities, Discovery, Greeting, Listing, MemberIndex, MessageListing, PresenceList, Sniff,
+};
 use everywire_model::{
-    Body, Codec, Config, Failure, Incoming, Interface, InterfaceKind, Object, Objects, Place, Profile,
+    BindAddress, Body, Codec, Config, Failure, Incoming, Interface, InterfaceKind, Object, Objects, Profile,
     Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
@@ -235,14 +237,14 @@ impl Wire for Dcom {
         address::print_friendly(reference)
     }
 
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         let ways = places
             .iter()
             .map(|place| Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() });
         Reference { type_id: type_id.to_owned(), profiles: ways.collect(), foreign: Vec::new() }
     }
 
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
         address::listen(text)
     }
 
@@ -303,7 +305,7 @@ impl Wire for Dcom {
         discover::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         list::list(text, resolver)
     }
 
@@ -341,11 +343,11 @@ impl Wire for Dcom {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
     }
 
-    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
         explain::called(explained, interface)
     }
 }

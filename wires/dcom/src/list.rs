@@ -19,7 +19,7 @@ use crate::standard::mapper::{Handle, LOOKUP, MAPPER, Octets};
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::stub::Get;
 use crate::tower::Tower;
-use everywire_model::wire::{Presence, Present};
+use everywire_model::wire::{Presence, PresenceList};
 use everywire_model::{
     Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Reference, Resolver, Sink,
 };
@@ -38,7 +38,7 @@ const PAGES: usize = 200;
 ///
 /// # Errors
 /// The address cannot be understood; nobody is there.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
     let reference = address::parse(text)?;
     let node = Node::of(&reference, resolver)?;
     let (mut nobody, mut left_out) = (false, Vec::new());
@@ -74,7 +74,7 @@ pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
         Err(failure) if nobody && failure.kind() == Kind::Refused => return Err(failure),
         Err(failure) => all.push(node.absent("endpoint mapper", &failure)),
     }
-    Ok(Present { found: all, left_out })
+    Ok(PresenceList { found: all, left_out })
 }
 
 /// That the endpoint mapper has more.
@@ -91,7 +91,7 @@ struct Node<'a> {
 }
 
 /// What the endpoint mapper knows of one interface.
-struct Known {
+struct MapperEntry {
     /// `None` if the tower was null, or cannot be read.
     tower: Option<Tower>,
     /// What the server wrote beside it, for people; often empty.
@@ -101,7 +101,7 @@ struct Known {
 /// `ept_entry_t`.
 type Entry = (Guid, Octets, Vec<u8>);
 /// What `ept_lookup` answers: the handle of the next page, a count, the entries, a status.
-type Answered = (Handle, u32, u32, Vec<Entry>, u32);
+type LookupReply = (Handle, u32, u32, Vec<Entry>, u32);
 
 impl<'a> Node<'a> {
     /// The node at the address, whatever object of it the reference leads to.
@@ -135,15 +135,15 @@ impl<'a> Node<'a> {
     }
 
     /// The entries of the endpoint mapper, page by page, and whether these are all.
-    fn entries(&self) -> Result<(Vec<Known>, bool), Failure> {
+    fn entries(&self) -> Result<(Vec<MapperEntry>, bool), Failure> {
         let object = self.object(&MAPPER)?;
         let (mut all, mut handle) = (Vec::new(), Handle::default());
         for _ in 0..PAGES {
             let none: (Option<Guid>, Option<(Guid, u16, u16)>) = (None, None);
             let asked = (0_u32, none.0, none.1, 1_u32, handle, PAGE);
-            let (next, _, _, entries, status) = object.call::<_, Answered, Failure>(LOOKUP, asked)?;
+            let (next, _, _, entries, status) = object.call::<_, LookupReply, Failure>(LOOKUP, asked)?;
             let ended = entries.is_empty() || status != 0 || next == Handle::default();
-            all.extend(entries.into_iter().map(|(_, tower, annotation)| Known {
+            all.extend(entries.into_iter().map(|(_, tower, annotation)| MapperEntry {
                 tower: tower.and_then(|(_, octets)| Tower::parse(&octets).ok()),
                 annotation: String::from_utf8_lossy(&annotation).trim_end_matches('\0').to_owned(),
             }));
@@ -158,7 +158,7 @@ impl<'a> Node<'a> {
     /// One entry of the endpoint mapper. Its name is the annotation that the server registered, else the name
     /// by which the interface is known here, else the UUID. `authentication` is what the resolver said, and
     /// is shown for TCP only: other transports have their own.
-    fn entry_presence(&self, known: Known, authentication: &str) -> Presence {
+    fn entry_presence(&self, known: MapperEntry, authentication: &str) -> Presence {
         let Some(tower) = known.tower else {
             let what = (String::new(), String::new(), "unknown".to_owned());
             return self.presence(&known.annotation, what, "");

@@ -10,7 +10,7 @@ use uuid::Uuid;
 const INTERFACES: &str = include_str!("names/interfaces.tsv");
 
 /// An interface that is known.
-struct Known {
+struct InterfaceNames {
     name: &'static str,
     /// Number of the first operation.
     first: u16,
@@ -64,17 +64,17 @@ pub fn protocol(tower: u16) -> &'static str {
 }
 
 /// The table as it is written.
-fn rows() -> impl Iterator<Item = (Uuid, Known)> {
+fn rows() -> impl Iterator<Item = (Uuid, InterfaceNames)> {
     INTERFACES.lines().filter_map(|line| {
         let mut cells = line.split('\t');
         let id = Uuid::try_parse(cells.next()?).ok()?;
         let (name, first) = (cells.next()?, cells.next()?.parse().ok()?);
-        Some((id, Known { name, first, operations: cells.next().unwrap_or_default() }))
+        Some((id, InterfaceNames { name, first, operations: cells.next().unwrap_or_default() }))
     })
 }
 
 /// Looked through from the front: it is asked for people who read, never for a call.
-fn known(iid: Uuid) -> Option<Known> {
+fn known(iid: Uuid) -> Option<InterfaceNames> {
     rows().find(|(id, _)| *id == iid).map(|(_, known)| known)
 }
 

@@ -11,7 +11,7 @@
 //! of elements of an extended one is bounded; they are kept unread.
 
 use crate::bindings::DualStringArray;
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use base64_simd::forgiving_decode_to_vec;
 use bytes::Bytes;
@@ -69,7 +69,7 @@ impl StdObjRef {
         })
     }
 
-    pub(crate) fn put<'p>(&self, out: &'p mut Put) -> &'p mut Put {
+    pub(crate) fn put<'p>(&self, out: &'p mut StubWriter) -> &'p mut StubWriter {
         out.u32(self.flags).u32(self.public_refs).u64(self.oxid).u64(self.oid).uuid(self.ipid)
     }
 }
@@ -184,7 +184,7 @@ impl ObjRef {
             Self::Further { form, .. } => *form,
             Self::Custom { .. } => CUSTOM,
         };
-        let mut out = Put::default();
+        let mut out = StubWriter::default();
         out.u32(SIGNATURE).u32(form).uuid(self.iid());
         match self {
             Self::Standard { std, resolver, .. } => resolver.write(&mut std.put(&mut out).bytes),

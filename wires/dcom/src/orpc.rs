@@ -13,7 +13,7 @@
 //! out, since the HRESULT already says what failed.
 
 use crate::objref::ObjRef;
-use crate::stub::{FIRST_REFERENT, Get, Put};
+use crate::stub::{FIRST_REFERENT, Get, StubWriter};
 use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::{Uuid, uuid};
@@ -197,7 +197,7 @@ pub fn error_info(extensions: &[Extent]) -> Option<ErrorInfo> {
 
 /// Error information as an extension of ORPCTHAT.
 pub fn error_extent(info: &ErrorInfo) -> Extent {
-    let mut put = Put::default();
+    let mut put = StubWriter::default();
     put.words(&[0, info.help_context]).uuid(info.iid);
     for text in [&info.source, &info.description, &info.help_file] {
         let mut units: Vec<u16> = text.encode_utf16().collect();

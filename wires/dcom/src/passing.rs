@@ -6,7 +6,7 @@
 //! GUID; where none is changed they go on as they came. The version in ORPCTHIS is the connection's own.
 //! OBJREFs in a stub are not touched: they lead past the hop.
 //!
-//! States: a `Lead` is made for one message and used once, when that is written.
+//! States: a `MessagePrefix` is made for one message and used once, when that is written.
 //!
 //! Invariants: a body of another codec, or one that is no whole stub of this kind, is refused before anything
 //! is written. No more extensions go out than a receiver here would take (`MAX_EXTENSIONS`). If the values
@@ -18,7 +18,7 @@ use crate::ndr::{NAME, THAT, THIS, WHOLE, WINE, extents};
 use crate::orpc::{Extent, HOPS, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ const MINOR: std::ops::Range<usize> = 2..4;
 
 /// What stands in front of the values of a message.
 #[derive(Debug, Default)]
-pub(crate) struct Lead<'a> {
+pub(crate) struct MessagePrefix<'a> {
     /// As it came: a whole ORPCTHIS or ORPCTHAT; nothing of one that is new.
     came: &'a [u8],
     /// Whether it, and the values, are little-endian.
@@ -38,12 +38,12 @@ pub(crate) struct Lead<'a> {
     extents: Option<Vec<Extent>>,
 }
 
-impl<'a> Lead<'a> {
+impl<'a> MessagePrefix<'a> {
     /// In front of what a message carries; `kind` is [`THIS`] or [`THAT`].
     ///
     /// # Errors
     /// The body is another wire's or no message of this kind, or a header is no extension.
-    pub(crate) fn of(carries: Carries<'a>, kind: u32) -> Result<Self, Failure> {
+    pub(crate) fn of(carries: MessageContents<'a>, kind: u32) -> Result<Self, Failure> {
         let mut lead = Self { little: true, ..Self::default() };
         let own = carries.body.and_then(Body::headers);
         if let Some(body) = carries.body {
@@ -222,7 +222,7 @@ mod tests {
 
     /// What goes out of what came in.
     fn passed(arguments: &dyn Encode) -> Result<(Vec<u8>, bool), Failure> {
-        let lead = Lead::of(arguments.carries(), THIS)?;
+        let lead = MessagePrefix::of(arguments.carries(), THIS)?;
         let mut out = Vec::new();
         lead.put_this(&mut out, 6, 9)?;
         out.extend_from_slice(&arguments.carries().body.unwrap().bytes);
@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(refused.kind(), Kind::LimitExceeded);
         let mut own = Headers::default();
         own.add(Header::text(crate::session::EXCEPTION_EXTENT.to_string(), "x"));
-        let refused = Lead::of(WithHeaders { values: &Nothing, headers: &own }.carries(), THIS).unwrap_err();
+        let refused =
+            MessagePrefix::of(WithHeaders { values: &Nothing, headers: &own }.carries(), THIS).unwrap_err();
         assert_eq!(refused.kind(), Kind::BadArgument);
     }
 
@@ -312,7 +313,7 @@ mod tests {
     fn an_answer_passes_whole_and_in_its_byte_order() {
         let stub: Bytes = vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0x80, 4, 2, 7].into();
         let body = passing_body(&stub, 8, false, THAT);
-        let lead = Lead::of(body.carries(), THAT).unwrap();
+        let lead = MessagePrefix::of(body.carries(), THAT).unwrap();
         let mut out = Vec::new();
         lead.put_that(&mut out).unwrap();
         out.extend_from_slice(&body.bytes);
@@ -320,7 +321,7 @@ mod tests {
         // One whose HRESULT was taken off, and a call, are no answers.
         let mut cut = body.clone();
         cut.dialect = THAT;
-        assert_eq!(Lead::of(cut.carries(), THAT).unwrap_err().kind(), Kind::Unsupported);
-        assert_eq!(Lead::of(body.carries(), THIS).unwrap_err().kind(), Kind::Unsupported);
+        assert_eq!(MessagePrefix::of(cut.carries(), THAT).unwrap_err().kind(), Kind::Unsupported);
+        assert_eq!(MessagePrefix::of(body.carries(), THIS).unwrap_err().kind(), Kind::Unsupported);
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::hresult;
 use crate::objref::StdObjRef;
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::Uuid;
@@ -58,7 +58,11 @@ pub struct Refs {
 
 /// Arguments of RemQueryInterface.
 pub fn query_request(query: &Query) -> Vec<u8> {
-    Put::default().uuid(query.ipid).u32(query.refs).counted(false, &query.iids, Put::uuid).done()
+    StubWriter::default()
+        .uuid(query.ipid)
+        .u32(query.refs)
+        .counted(false, &query.iids, StubWriter::uuid)
+        .done()
 }
 
 /// Reads the arguments of RemQueryInterface, or of RemQueryInterface2 where it is the `second`: that has no
@@ -72,7 +76,7 @@ pub fn parse_query_request(mut stub: Get<'_>, second: bool) -> Result<Query, Vio
 
 /// Results of RemQueryInterface: one per IID asked for, then the HRESULT of the whole.
 pub fn query_reply(found: &[Result<StdObjRef, u32>]) -> Vec<u8> {
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     out.pointer(true).count(found.len());
     for result in found {
         let hresult = result.err().unwrap_or_default();
@@ -101,14 +105,14 @@ pub fn parse_query_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<StdObjRe
 
 /// Arguments of RemQueryInterface2: IPID and IIDs.
 pub fn query2_request(ipid: Uuid, iids: &[Uuid]) -> Vec<u8> {
-    Put::default().uuid(ipid).counted(false, iids, Put::uuid).done()
+    StubWriter::default().uuid(ipid).counted(false, iids, StubWriter::uuid).done()
 }
 
 /// Results of RemQueryInterface2: an OBJREF or an HRESULT per IID asked for.
 pub fn query2_reply(found: &[Result<Bytes, u32>]) -> Vec<u8> {
     let hresults = found.iter().map(|result| result.as_ref().err().copied().unwrap_or_default());
-    let mut out = Put::default();
-    out.array(hresults, Put::u32).array(found.iter().map(Result::is_ok), Put::pointer);
+    let mut out = StubWriter::default();
+    out.array(hresults, StubWriter::u32).array(found.iter().map(Result::is_ok), StubWriter::pointer);
     let objrefs = found.iter().flatten();
     objrefs.fold(&mut out, |out, objref| out.interface_pointer(objref)).u32(whole(found)).done()
 }
@@ -131,7 +135,7 @@ pub fn parse_query2_reply(mut stub: Get<'_>) -> Result<Result<Vec<Result<Bytes, 
 
 /// Arguments of RemAddRef and RemRelease.
 pub fn refs_request(refs: &[Refs]) -> Vec<u8> {
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     out.counted(false, refs, |out, refs| out.uuid(refs.ipid).words(&[refs.public, refs.private])).done()
 }
 
@@ -144,7 +148,7 @@ pub fn parse_refs_request(mut stub: Get<'_>) -> Result<Vec<Refs>, Violation> {
 /// There is no pointer before the array, unlike in RemQueryInterface: the parameter is a reference to the
 /// array itself.
 pub fn add_ref_reply(results: &[u32], hresult: u32) -> Vec<u8> {
-    Put::default().array(results.iter().copied(), Put::u32).u32(hresult).done()
+    StubWriter::default().array(results.iter().copied(), StubWriter::u32).u32(hresult).done()
 }
 
 /// Reads the results of RemAddRef. How many HRESULTs there are is the peer's word: the caller pairs them with
@@ -211,7 +215,7 @@ mod tests {
         let std = StdObjRef { flags: 0, public_refs: 5, oxid: 1, oid: 2, ipid: Uuid::from_u128(3) };
         // As behind an ORPCTHAT of 12 bytes: what Put aligns to 8 is 4 bytes off.
         let mut stub = [1, 1, 0].map(u32::to_le_bytes).concat();
-        let mut out = Put::default();
+        let mut out = StubWriter::default();
         out.align(8);
         std.put(&mut out);
         stub.extend([0; 4]);

@@ -9,7 +9,7 @@
 //! status is a failure, the results before it are blank but there.
 
 use crate::bindings::DualStringArray;
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub mod opnum {
 
 /// Where an object exporter is and how it is spoken to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resolved {
+pub struct OxidResolution {
     /// Where the exporter listens, and how it authenticates callers. Empty in an answer that found nothing.
     pub bindings: DualStringArray,
     /// IPID of the exporter's IRemUnknown, to which queries and reference counts of all its objects go.
@@ -52,7 +52,7 @@ pub struct ComplexPing {
 
 /// Arguments of ResolveOxid and ResolveOxid2.
 pub fn resolve_oxid2_request(oxid: u64, protseqs: &[u16]) -> Vec<u8> {
-    Put::default().u64(oxid).counted(false, protseqs, Put::u16).done()
+    StubWriter::default().u64(oxid).counted(false, protseqs, StubWriter::u16).done()
 }
 
 /// Reads them: OXID and protocol identifiers.
@@ -62,13 +62,13 @@ pub fn parse_resolve_oxid2_request(mut stub: Get<'_>) -> Result<(u64, Vec<u16>),
 
 /// Results of ResolveOxid2, or with `versioned` false of ResolveOxid, which has no COMVERSION. A failure has
 /// a null pointer and zeros in front of its status.
-pub fn resolve_reply(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8> {
-    let blank = Resolved::default();
+pub fn resolve_reply(result: Result<&OxidResolution, u32>, versioned: bool) -> Vec<u8> {
+    let blank = OxidResolution::default();
     let (resolved, status) = match result {
         Ok(resolved) => (resolved, 0),
         Err(status) => (&blank, status),
     };
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     out.pointer(result.is_ok());
     if result.is_ok() {
         resolved.bindings.put(&mut out);
@@ -82,13 +82,16 @@ pub fn resolve_reply(result: Result<&Resolved, u32>, versioned: bool) -> Vec<u8>
 
 /// Reads them. The inner error is the status of a resolver that does not know the OXID. COMVERSION is taken
 /// for 5.1 where the operation does not tell it.
-pub fn parse_resolve_reply(mut stub: Get<'_>, versioned: bool) -> Result<Result<Resolved, u32>, Violation> {
+pub fn parse_resolve_reply(
+    mut stub: Get<'_>,
+    versioned: bool,
+) -> Result<Result<OxidResolution, u32>, Violation> {
     let found = stub.pointer()?;
     let bindings = if found { DualStringArray::get(&mut stub)? } else { DualStringArray::default() };
     let (rem_unknown, authn_hint) = (stub.uuid()?, stub.u32()?);
     let version = if versioned { stub.version()? } else { (5, 1) };
     match stub.u32()? {
-        0 if found => Ok(Ok(Resolved { bindings, rem_unknown, authn_hint, version })),
+        0 if found => Ok(Ok(OxidResolution { bindings, rem_unknown, authn_hint, version })),
         0 => Err(Violation::NullReference),
         status => Ok(Err(status)),
     }
@@ -96,7 +99,7 @@ pub fn parse_resolve_reply(mut stub: Get<'_>, versioned: bool) -> Result<Result<
 
 /// Results of ServerAlive2: the resolver's version and bindings.
 pub fn server_alive2_reply(version: (u16, u16), bindings: &DualStringArray) -> Vec<u8> {
-    bindings.put(Put::default().version(version).pointer(true)).words(&[0, 0]).done()
+    bindings.put(StubWriter::default().version(version).pointer(true)).words(&[0, 0]).done()
 }
 
 /// Reads them; a status that is not 0 comes as the error.
@@ -141,13 +144,13 @@ pub fn parse_status_reply(mut stub: Get<'_>) -> Result<u32, Violation> {
 /// Arguments of ComplexPing. What is more than 65535 of a kind is left for the next ping.
 pub fn complex_ping_request(ping: &ComplexPing) -> Vec<u8> {
     let most = |oids: &[u64]| u16::try_from(oids.len()).unwrap_or(u16::MAX);
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     out.u64(ping.set).u16(ping.sequence).u16(most(&ping.add)).u16(most(&ping.remove));
     for oids in [&ping.add, &ping.remove] {
         let oids = oids.get(..most(oids).into()).unwrap_or_default();
         out.pointer(!oids.is_empty());
         if !oids.is_empty() {
-            out.array(oids.iter().copied(), Put::u64);
+            out.array(oids.iter().copied(), StubWriter::u64);
         }
     }
     out.done()
@@ -165,7 +168,7 @@ pub fn parse_complex_ping_request(mut stub: Get<'_>) -> Result<ComplexPing, Viol
 
 /// Results of ComplexPing: the set, and how many periods to wait (2 to the power of `backoff`).
 pub fn complex_ping_reply(set: u64, backoff: u16, status: u32) -> Vec<u8> {
-    Put::default().u64(set).u16(backoff).u32(status).done()
+    StubWriter::default().u64(set).u16(backoff).u32(status).done()
 }
 
 /// Reads them: set, back-off factor, status.
@@ -186,11 +189,11 @@ mod tests {
     #[test]
     fn resolutions_and_refusals_read_as_written() {
         let rem_unknown = Uuid::from_u128(77);
-        let resolved = Resolved { bindings: bindings(), rem_unknown, authn_hint: 5, version: (5, 7) };
+        let resolved = OxidResolution { bindings: bindings(), rem_unknown, authn_hint: 5, version: (5, 7) };
         let stub = resolve_reply(Ok(&resolved), true);
         assert_eq!(parse_resolve_reply(Get::new(&stub, true), true), Ok(Ok(resolved.clone())));
         let stub = resolve_reply(Ok(&resolved), false);
-        let older = Resolved { version: (5, 1), ..resolved };
+        let older = OxidResolution { version: (5, 1), ..resolved };
         assert_eq!(parse_resolve_reply(Get::new(&stub, true), false), Ok(Ok(older)));
         let stub = resolve_reply(Err(0x776), true);
         assert_eq!(parse_resolve_reply(Get::new(&stub, true), true), Ok(Err(0x776)));

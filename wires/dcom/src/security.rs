@@ -75,7 +75,7 @@ impl Level {
 
 /// Hosts that references from a caller may lead to.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Trusted {
+struct TrustedHosts {
     /// Hosts by their addresses, in canonical form.
     addresses: Vec<IpAddr>,
     /// Hosts by their names, as `hosts=` has them.
@@ -116,7 +116,7 @@ pub struct Security {
     /// Of a way that somebody wrote: the host that the account was given for.
     home: Option<Arc<Home>>,
     /// The hosts that an account may be shown to; `None` stands for all.
-    trusted: Option<Trusted>,
+    trusted: Option<TrustedHosts>,
 }
 
 impl Security {
@@ -209,7 +209,7 @@ impl Security {
         let addresses = HERE.into_iter().chain(own).chain(address_of_peer(peer));
         let addresses = addresses.chain(numbers.into_iter().filter_map(|host| address_of(host))).collect();
         let all = self.hosts.iter().any(|host| host == "*");
-        let trusted = Trusted { addresses, names: names.into_iter().cloned().collect() };
+        let trusted = TrustedHosts { addresses, names: names.into_iter().cloned().collect() };
         Self { trusted: (!all).then_some(trusted), ..self.clone() }
     }
 

@@ -13,7 +13,7 @@ mod blank;
 mod channel;
 mod connecting;
 mod exception;
-mod shield;
+mod security_context;
 pub(crate) mod values;
 pub(crate) mod verification;
 

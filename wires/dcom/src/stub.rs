@@ -2,7 +2,7 @@
 //! the activators, IRemUnknown, the endpoint mapper.
 //!
 //! Those need no shapes: their readers and writers call these methods in the order of the wire. `Get` reads
-//! both byte orders, `Put` writes little-endian. Referents are not deferred by themselves; whoever writes a
+//! both byte orders, `StubWriter` writes little-endian. Referents are not deferred by themselves; whoever writes a
 //! struct with pointers writes the pointers first and their referents behind.
 //!
 //! Invariants: a count from the wire is compared with the octets that are left before anything is allocated
@@ -228,21 +228,21 @@ macro_rules! put_number {
 
 /// A little-endian stub to write; alignment is counted from its first byte.
 #[derive(Debug)]
-pub struct Put {
+pub struct StubWriter {
     /// What was written.
     pub bytes: Vec<u8>,
     /// Pointers written so far, each of which has an id of its own.
     pointers: u32,
 }
 
-impl Default for Put {
+impl Default for StubWriter {
     /// An empty stub with room for most.
     fn default() -> Self {
         Self::beginning(Vec::with_capacity(256))
     }
 }
 
-impl Put {
+impl StubWriter {
     /// A stub that begins with these bytes.
     pub fn beginning(bytes: Vec<u8>) -> Self {
         Self { bytes, pointers: 0 }

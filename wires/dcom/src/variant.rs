@@ -8,7 +8,7 @@
 pub(crate) mod date;
 mod plain;
 
-pub use plain::Plain;
+pub use plain::PlainValue;
 
 use crate::hresult::{self, DISP_E_BADVARTYPE};
 use crate::ndr::{plain as plain_shape, vartype, vartype_shape};

@@ -10,10 +10,10 @@ use crate::common::{
 };
 use bytes::Bytes;
 use everywire_dcom::NdrSink;
-use everywire_dcom::ndr::{Hook, References};
+use everywire_dcom::ndr::{References, ReferencesState};
 use everywire_model::shape::Shape;
 use everywire_model::visit::Visit;
-use everywire_model::{Beside, Failure, Kind, Reference, Value};
+use everywire_model::{Attachments, Failure, Kind, Reference, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -297,7 +297,10 @@ fn references_pass_through_the_node() {
 
     let mut body = common::body(&bytes, true);
     let hook: Arc<dyn References> = Arc::clone(&keys) as _;
-    body.beside = Some(Arc::new(Beside { wire_state: Some(Arc::new(Hook(hook))), ..Beside::default() }));
+    body.beside = Some(Arc::new(Attachments {
+        wire_state: Some(Arc::new(ReferencesState(hook))),
+        ..Attachments::default()
+    }));
     let value = body.read(|source| Value::decode(&list, source)).unwrap();
     assert_eq!(unnamed(&value), object("abc"));
     assert_eq!((keys.read.load(Ordering::Relaxed), keys.written.load(Ordering::Relaxed)), (1, 2));

@@ -10,7 +10,7 @@
 use crate::servers;
 use bytes::Bytes;
 use everywire_model::reference::{escape, unescape};
-use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, Place, Profile, Reference, Visit};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference, Visit};
 
 /// Tag of the component that holds the application's id.
 pub const APPLICATION: u32 = 1;
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
 ///
 /// # Errors
 /// As `parse`; or the text names no application, or an object.
-pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
+pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     let (endpoint, target) = split(text.trim())?;
     let profile = profile(vec![endpoint], &target)?;
     if application(&profile).is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn listen(text: &str) -> Result<Place, Failure> {
         return Err(wrong(format!("`{text}` names an object, where an application is to be registered"))
             .with_hint("objects get their ids when they are exported; write dcop:NAME"));
     }
-    Ok(Place::Join(profile))
+    Ok(BindAddress::Join(profile))
 }
 
 /// Which server, and what behind it: `APP[?unique=no][/OBJECT]`. The text is parsed no further here: escapes
@@ -107,9 +107,9 @@ pub(crate) fn application(profile: &Profile) -> &[u8] {
 
 /// A reference to an object of this process: one profile for each server at which it is registered. What only
 /// concerns serving (`?unique=no`) is left out.
-pub(crate) fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
-    let own = |place: &&Place| place.profile().wire == "dcop";
-    let at = |place: &Place| Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
+pub(crate) fn publish(type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
+    let own = |place: &&BindAddress| place.profile().wire == "dcop";
+    let at = |place: &BindAddress| Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };
     let mut profiles: Vec<Profile> = places.iter().filter(own).map(at).collect();
     for profile in &mut profiles {
         profile.components.retain(|(tag, _)| *tag == APPLICATION);

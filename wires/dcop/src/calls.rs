@@ -11,10 +11,10 @@
 use crate::address;
 use crate::ice::{minor, put_message, set_length};
 use crate::limits;
-use crate::session::{Asks, DcopSession};
-use crate::sink::{Lead, StreamSink, over};
+use crate::request_templates::RequestTemplate;
+use crate::session::{CallPurpose, DcopSession};
+use crate::sink::{StreamSink, TypeOutput, over};
 use crate::strings::{patch_len, put_data, put_len};
-use crate::ways::Way;
 use crate::{passing, types};
 use everywire_model::{
     Body, Call, CallId, Encode, Expects, Failure, Initiator, Kind, Method, Profile, Visit,
@@ -32,14 +32,14 @@ impl DcopSession {
     /// without a name, or the arguments do not encode. Nothing was sent.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        let (mut kind, mut asks) = (minor::CALL, Asks::Call);
+        let (mut kind, mut asks) = (minor::CALL, CallPurpose::Call);
         let way = match call.method {
             Method::Typed { operation, .. } => {
                 types::one_result(operation)?;
                 self.ways.get(&self.name, call.profile, operation)?
             }
             Method::Named { operation, .. } => {
-                asks = Asks::Passed;
+                asks = CallPurpose::Passed;
                 let searched = passing::searched(operation);
                 if searched.is_some() {
                     kind = minor::FIND;
@@ -66,16 +66,17 @@ impl DcopSession {
     pub(crate) fn find(&mut self, profile: &Profile) -> Result<CallId, Failure> {
         self.check_open()?;
         self.check_room()?;
-        let way = Arc::new(Way::new(&self.name, address::application(profile), &profile.key, b""));
+        let way =
+            Arc::new(RequestTemplate::new(&self.name, address::application(profile), &profile.key, b""));
         let key = self.call_key();
         self.put_small(minor::FIND, key.0, &way, b"");
-        Ok(self.expect(key, way, Asks::Probe))
+        Ok(self.expect(key, way, CallPurpose::Probe))
     }
 
     /// Asks the server on this side's own account; `asks` says what becomes of the answer. The question is
     /// spelled as that server spells types.
-    pub(crate) fn ask(&mut self, function: &str, arguments: &[u8], asks: Asks) {
-        let way = Way::new(&self.name, address::SERVER, b"", self.spelled(function).as_bytes());
+    pub(crate) fn ask(&mut self, function: &str, arguments: &[u8], asks: CallPurpose) {
+        let way = RequestTemplate::new(&self.name, address::SERVER, b"", self.spelled(function).as_bytes());
         let key = self.take_key();
         self.put_small(minor::CALL, key, &way, arguments);
         self.expect((key, false), Arc::new(way), asks);
@@ -89,7 +90,13 @@ impl DcopSession {
     /// Appends a message of any kind; nothing of it is left if that fails. `values` are values to encode, or
     /// a body that is passed on as it is.
     #[inline]
-    pub(crate) fn put(&mut self, kind: u8, key: u32, way: &Way, values: &dyn Encode) -> Visit<()> {
+    pub(crate) fn put(
+        &mut self,
+        kind: u8,
+        key: u32,
+        way: &RequestTemplate,
+        values: &dyn Encode,
+    ) -> Visit<()> {
         let passed = passing::passed(values)?;
         self.message_of(kind, key, |session, start, limit| {
             let out = session.out.flat();
@@ -100,7 +107,7 @@ impl DcopSession {
             let at = out.len();
             out.extend_from_slice(&[0; 4]);
             let begin = session.out.position();
-            values.encode(&mut StreamSink::new(&mut session.out, start, limit, Lead::Skip))?;
+            values.encode(&mut StreamSink::new(&mut session.out, start, limit, TypeOutput::Skip))?;
             let len = session.out.position() - begin;
             patch_len(session.out.flat(), at, len);
             Ok(())
@@ -116,7 +123,7 @@ impl DcopSession {
 
     /// Appends a message with encoded arguments that are known to be short. It is not checked against the
     /// limit.
-    pub(crate) fn put_small(&mut self, kind: u8, key: u32, way: &Way, arguments: &[u8]) {
+    pub(crate) fn put_small(&mut self, kind: u8, key: u32, way: &RequestTemplate, arguments: &[u8]) {
         let mut payload = Vec::with_capacity(way.front.len() + 4 + arguments.len());
         payload.extend_from_slice(&way.front);
         put_data(&mut payload, arguments);

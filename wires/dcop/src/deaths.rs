@@ -16,7 +16,7 @@
 
 use crate::address::SERVER;
 use crate::replies::died;
-use crate::session::{Asks, DcopSession, Pending, Round};
+use crate::session::{CallPurpose, DcopSession, Pending, ProbeRound};
 use crate::strings::put_name;
 use bytes::Bytes;
 use everywire_model::Outcome;
@@ -53,9 +53,9 @@ impl DcopSession {
         for app in &apps {
             let mut arguments = Vec::new();
             put_name(&mut arguments, app);
-            self.ask("isApplicationRegistered(QCString)", &arguments, Asks::Alive(app.clone()));
+            self.ask("isApplicationRegistered(QCString)", &arguments, CallPurpose::Alive(app.clone()));
         }
-        self.round = Some(Round { left: apps.len(), again: false, alive: Vec::new() });
+        self.round = Some(ProbeRound { left: apps.len(), again: false, alive: Vec::new() });
     }
 
     /// Keys of the open calls to an application that were sent before the one of that number, the oldest
@@ -97,7 +97,7 @@ impl DcopSession {
         if round.left > 0 {
             return;
         }
-        let Some(Round { again, alive, .. }) = self.round.take() else { return };
+        let Some(ProbeRound { again, alive, .. }) = self.round.take() else { return };
         if self.deaths == 0 {
             return;
         }

@@ -9,11 +9,11 @@
 //! Cookies are never shown.
 
 use crate::ice::{Class, Core, FRAME_HEADER, HEADER, IceHeader, NATIVE_LITTLE, minor};
-use crate::strings::{DecodeError, Walk};
+use crate::strings::{DecodeError, StringReader};
 use crate::values::DataStream;
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Called, Explained, Listing, Part, Sniff};
+use everywire_model::wire::{Listing, MemberIndex, MessageListing, Part, Sniff};
 use everywire_model::{Body, Budget, Interface};
 
 /// Whether these are the first bytes of an ICE connection: a `ByteOrder` message.
@@ -68,7 +68,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
                 offset = offset.saturating_add(len);
             }
             Err(value) => {
-                let violation = Explained::violation(offset, rest.len(), HEADER, "violation", value);
+                let violation = MessageListing::violation(offset, rest.len(), HEADER, "violation", value);
                 listing.messages.push(violation);
                 break;
             }
@@ -91,7 +91,7 @@ fn number(raw: [u8; 4], little: bool) -> u32 {
 }
 
 /// `bytes` may be shorter than the header says.
-fn message(bytes: &[u8], offset: usize, little: bool) -> Explained {
+fn message(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
     if bytes.first() == Some(&0) { ice(bytes, offset, little) } else { dcop(bytes, offset, little) }
 }
 
@@ -140,7 +140,7 @@ fn said(core: &Core<'_>) -> (&'static str, String) {
 }
 
 /// A message of the ICE core protocol.
-fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
+fn ice(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
     let mut parts = vec![Part { offset: 0, len: 1, name: "major opcode", value: "0 (ICE)".to_owned() }];
     let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
     let (kind, summary) = match Core::read(bytes, little) {
@@ -163,11 +163,11 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> Explained {
         }
     };
     let summary = format!("{}, {} bytes", summary.trim_end(), bytes.len());
-    Explained { summary, kind, offset, len: bytes.len(), parts, body: None, values: None }
+    MessageListing { summary, kind, offset, len: bytes.len(), parts, body: None, values: None }
 }
 
 /// A message of DCOP: header, names, data.
-fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
+fn dcop(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
     let mut parts = Vec::new();
     let kind = bytes.get(1).copied().unwrap_or_default();
     let word = minor::word(kind);
@@ -186,7 +186,7 @@ fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
     let payload = bytes.get(FRAME_HEADER..).unwrap_or_default();
     let mut body = None;
     if !payload.is_empty() {
-        let mut walk = Walk::new(payload);
+        let mut walk = StringReader::new(payload);
         let mut notes = Vec::new();
         match fields(kind, &mut walk, &mut parts, &mut notes) {
             Ok(found) => body = found,
@@ -199,21 +199,21 @@ fn dcop(bytes: &[u8], offset: usize, little: bool) -> Explained {
         summary = format!("{summary} {}", notes.join(" "));
     }
     summary.push_str(&format!(", {} bytes", bytes.len()));
-    Explained { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body, values: None }
+    MessageListing { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body, values: None }
 }
 
 /// The payload of a message; returns where its data are, if it has some: offset in the message, and length.
 /// Offsets in errors count from the beginning of the payload.
 fn fields(
     kind: u8,
-    walk: &mut Walk<'_>,
+    walk: &mut StringReader<'_>,
     parts: &mut Vec<Part>,
     notes: &mut Vec<String>,
 ) -> Result<Option<(usize, usize)>, DecodeError> {
     let mut note = |from: usize, len: usize, name: &'static str, value: String| {
         parts.push(Part { offset: FRAME_HEADER + from, len, name, value });
     };
-    let mut name = |walk: &mut Walk<'_>, name: &'static str| -> Result<String, DecodeError> {
+    let mut name = |walk: &mut StringReader<'_>, name: &'static str| -> Result<String, DecodeError> {
         let from = walk.pos;
         let value = text(walk)?;
         note(from, walk.pos - from, name, format!("`{value}`"));
@@ -254,14 +254,14 @@ fn fields(
 }
 
 /// A name, printable.
-fn text(walk: &mut Walk<'_>) -> Result<String, DecodeError> {
+fn text(walk: &mut StringReader<'_>) -> Result<String, DecodeError> {
     let range = walk.name()?;
     Ok(walk.bytes.get(range).unwrap_or_default().escape_ascii().to_string())
 }
 
 /// The values of a message: the function says their types, or the type of a reply. Nothing for a message
 /// without data.
-pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
     let (at, len) = explained.body?;
     let types = explained.part("type").or_else(|| explained.part("function"))?.trim_matches('`');
     let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);
@@ -269,10 +269,10 @@ pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
 }
 
 /// The operation or the signal that a message names: its function is its whole name.
-pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+pub(crate) fn called(explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
     let name = explained.part("function")?.trim_matches('`');
     if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
-        return Some(Called::Operation(index));
+        return Some(MemberIndex::Operation(index));
     }
-    interface.signals.iter().position(|signal| signal.name == name).map(Called::Signal)
+    interface.signals.iter().position(|signal| signal.name == name).map(MemberIndex::Signal)
 }

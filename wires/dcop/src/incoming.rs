@@ -8,7 +8,7 @@
 //! What is wrong with a frame is a violation of the server's and ends the connection. What is wrong inside of
 //! one is the mistake of whoever filled it: then only that message fails.
 
-use crate::ice::{self, Frame, Late, Message, minor};
+use crate::ice::{self, CoreAction, Frame, Message, minor};
 use crate::limits;
 use crate::session::{DcopSession, Phase};
 use crate::violations::ProtocolError;
@@ -78,8 +78,8 @@ impl DcopSession {
                 Frame::Ice(raw) => {
                     let little = framing.little;
                     match ice::late(&raw, little, 0, self.out.flat()) {
-                        Ok(Late::Go) => {}
-                        Ok(Late::Close) => self.goodbye(),
+                        Ok(CoreAction::Go) => {}
+                        Ok(CoreAction::Close) => self.goodbye(),
                         Err(wrong) => return Err(wrong.violation(self.received)),
                     }
                 }

@@ -26,6 +26,7 @@ mod deaths;
 mod discover;
 mod explain;
 pub mod ice;
+mod inbound_calls;
 mod incoming;
 pub mod limits;
 mod list;
@@ -35,7 +36,7 @@ mod passing;
 mod reasons;
 mod registration;
 mod replies;
-mod served;
+mod request_templates;
 pub mod server;
 mod servers;
 mod serving;
@@ -51,15 +52,14 @@ mod types;
 mod values;
 mod variants;
 pub mod violations;
-mod ways;
 
 pub use address::{ANY_SUFFIX, APPLICATION};
 pub use values::{DATA_STREAM, DataStream};
 
-use everywire_model::wire::{Called, Capabilities, Explained, Greeting, Listing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, MemberIndex, MessageListing, Sniff};
 use everywire_model::{
-    Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, Place, Present, Profile,
-    Program, Purpose, Reference, Resolver, Session, Wire, WireState,
+    BindAddress, Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, PresenceList,
+    Profile, Program, Purpose, Reference, Resolver, Session, Wire, WireState,
 };
 use session::DcopSession;
 use std::sync::Arc;
@@ -131,11 +131,11 @@ impl Wire for Dcop {
         address::print(reference)
     }
 
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         address::publish(type_id, places, key)
     }
 
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
         address::listen(text)
     }
 
@@ -166,7 +166,7 @@ impl Wire for Dcop {
         discover::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         list::list(text, resolver)
     }
 
@@ -182,11 +182,11 @@ impl Wire for Dcop {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
     }
 
-    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
         explain::called(explained, interface)
     }
 }

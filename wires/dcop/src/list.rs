@@ -3,13 +3,15 @@
 use crate::address::{self, SERVER};
 use crate::discover::{server_functions, strings};
 use crate::standard::CLIENT;
-use everywire_model::{Failure, Initiator, Kind, Presence, Present, Reference, Resolver, reference::escape};
+use everywire_model::{
+    Failure, Initiator, Kind, Presence, PresenceList, Reference, Resolver, reference::escape,
+};
 
 /// What is at an address: `dcop:` applications, `dcop:APP` objects, `dcop:APP/OBJECT` functions.
 ///
 /// # Errors
 /// The address cannot be understood, or whoever is asked does not answer.
-pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
     let reference = address::parse(text)?;
     let Some(profile) = reference.profiles.first() else {
         return Err(Failure::new(Kind::BadReference, Initiator::User, "the reference is empty"));

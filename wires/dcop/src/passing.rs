@@ -6,11 +6,11 @@
 //! past the hop. Signatures pass as they are spelled, so that both sides of a hop are of KDE's kind or both of Trinity's.
 
 use crate::standard::SEARCH;
-use crate::strings::Walk;
+use crate::strings::StringReader;
 use crate::values::NAME;
 use bytes::Bytes;
 use everywire_model::message::needs_contract;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{Body, Encode, Failure, Headers, Initiator, Kind, Visit};
 
 /// The body that is passed on in place of values, if one is.
@@ -20,14 +20,14 @@ use everywire_model::{Body, Encode, Failure, Headers, Initiator, Kind, Visit};
 #[inline]
 pub(crate) fn passed(values: &dyn Encode) -> Visit<Option<&Body>> {
     match values.carries() {
-        Carries { body: None, headers: None } => Ok(None),
+        MessageContents { body: None, headers: None } => Ok(None),
         carries => as_stream(carries),
     }
 }
 
 /// Headers that came with the body are none of this wire's, whose messages have none; only changes count.
 #[cold]
-fn as_stream(carries: Carries<'_>) -> Visit<Option<&Body>> {
+fn as_stream(carries: MessageContents<'_>) -> Visit<Option<&Body>> {
     let own = carries.body.and_then(Body::headers);
     if own.into_iter().chain(carries.headers).flat_map(Headers::brought).next().is_some() {
         let what = "a header cannot travel by DCOP, whose messages have none";
@@ -50,7 +50,7 @@ pub(crate) fn found(body: &Body) -> Option<Bytes> {
     if !matches!(&*body.context, b"DCOPRef") {
         return None;
     }
-    let mut walk = Walk::new(&body.bytes);
+    let mut walk = StringReader::new(&body.bytes);
     walk.name().ok()?;
     let object = walk.name().ok()?;
     Some(body.bytes.slice(object))

@@ -11,9 +11,9 @@ use crate::discover;
 use crate::ice::minor;
 use crate::limits::DISCOVERED;
 use crate::replies::{refusal, text};
-use crate::session::{Asks, DcopSession, Pending};
-use crate::strings::{DecodeError, Walk};
-use crate::ways::Way;
+use crate::request_templates::RequestTemplate;
+use crate::session::{CallPurpose, DcopSession, Pending};
+use crate::strings::{DecodeError, StringReader};
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 
@@ -29,9 +29,9 @@ impl DcopSession {
         if way.app == SERVER || way.function.is_empty() || OF_ALL.contains(&&*way.function) {
             return self.reply(pending.id(key), Outcome::Failed(refusal(way)));
         }
-        let question = Arc::new(Way::new(&self.name, &way.app, &way.object, b"functions()"));
+        let question = Arc::new(RequestTemplate::new(&self.name, &way.app, &way.object, b"functions()"));
         self.put_small(minor::CALL, key, &question, b"");
-        let asks = Asks::Why(Arc::clone(way));
+        let asks = CallPurpose::Why(Arc::clone(way));
         let (number, shared) = (*number, *shared);
         self.pending.insert(key, Pending { way: question, asks, number, shared });
     }
@@ -39,7 +39,7 @@ impl DcopSession {
 
 /// The failure of a call (`way`) to an object that tells these functions (the data of its answer).
 #[cold]
-pub(crate) fn failure(way: &Way, functions: &[u8]) -> Failure {
+pub(crate) fn failure(way: &RequestTemplate, functions: &[u8]) -> Failure {
     match list(functions) {
         Ok(list) => explained(way, &list),
         // What it says of itself cannot be read: then as much is known as before.
@@ -49,7 +49,7 @@ pub(crate) fn failure(way: &Way, functions: &[u8]) -> Failure {
 
 /// The failure of a call to an object that does not even tell its functions.
 #[cold]
-pub(crate) fn nobody(way: &Way) -> Failure {
+pub(crate) fn nobody(way: &RequestTemplate) -> Failure {
     let (app, object) = (text(&way.app), text(&way.object));
     let what = format!("no application `{app}` is registered, or it has no object `{object}`");
     // It may have been there when the call came.
@@ -61,7 +61,7 @@ pub(crate) fn nobody(way: &Way) -> Failure {
 
 /// Signatures are compared in a normal form, and then by the bare name, so that wrong arguments are told from
 /// a wrong name.
-fn explained(way: &Way, list: &[String]) -> Failure {
+fn explained(way: &RequestTemplate, list: &[String]) -> Failure {
     let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
     // Spelled alike whichever toolkit the other side has.
     let normal = |declared: &str| discover::function(declared).map(|operation| operation.name.into_owned());
@@ -93,7 +93,7 @@ fn explained(way: &Way, list: &[String]) -> Failure {
 /// # Errors
 /// The data end early, or tell of more functions than anybody has.
 fn list(data: &[u8]) -> Result<Vec<String>, DecodeError> {
-    let mut walk = Walk::new(data);
+    let mut walk = StringReader::new(data);
     let count = walk.u32()? as usize;
     if count > DISCOVERED {
         return Err(DecodeError { what: "too many functions", at: 0 });
@@ -115,7 +115,7 @@ mod tests {
     fn told(function: &str, functions: &[&str]) -> Failure {
         let mut data = u32::try_from(functions.len()).unwrap().to_be_bytes().to_vec();
         functions.iter().for_each(|function| put_name(&mut data, function.as_bytes()));
-        failure(&Way::new(b"me", b"app", b"obj", function.as_bytes()), &data)
+        failure(&RequestTemplate::new(b"me", b"app", b"obj", function.as_bytes()), &data)
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_list_that_lies_says_nothing() {
-        let way = Way::new(b"me", b"app", b"obj", b"add(int)");
+        let way = RequestTemplate::new(b"me", b"app", b"obj", b"add(int)");
         for data in [&b""[..], &[0xff; 4], &[0, 0, 0, 2, 0, 0, 0, 9, b'x'], &[0, 0, 0x40, 0]] {
             assert_eq!(failure(&way, data).kind(), refusal(&way).kind());
         }

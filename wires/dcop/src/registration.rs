@@ -8,10 +8,10 @@
 use crate::address::SERVER;
 use crate::ice::{self, Framing, Progress, minor};
 use crate::limits;
+use crate::request_templates::RequestTemplate;
 use crate::session::{DcopSession, Phase};
-use crate::strings::{Walk, put_name};
+use crate::strings::{StringReader, put_name};
 use crate::violations::ProtocolError;
-use crate::ways::Way;
 use bytes::{Bytes, BytesMut};
 use everywire_idl::kidl::types;
 use everywire_model::{Event, Peer, Violation};
@@ -59,7 +59,7 @@ impl DcopSession {
     /// Asks for a name. The key is 0, as this side has none yet; any key may come back.
     fn register(&mut self) {
         self.phase = Phase::Registration;
-        let way = Way::new(b"", SERVER, b"", self.spelled("registerAs(QCString)").as_bytes());
+        let way = RequestTemplate::new(b"", SERVER, b"", self.spelled("registerAs(QCString)").as_bytes());
         let mut arguments = Vec::new();
         put_name(&mut arguments, &self.wanted);
         self.put_small(minor::CALL, 0, &way, &arguments);
@@ -87,12 +87,12 @@ impl DcopSession {
             minor::SEND => return Ok(()),
             other => return Err(ProtocolError::TooEarly { kind: minor::word(other) }),
         }
-        let mut walk = Walk::new(payload);
+        let mut walk = StringReader::new(payload);
         for _ in 0..3 {
             walk.name()?;
         }
         let data = payload.slice(walk.data()?);
-        let granted = data.slice(Walk::new(&data).name()?);
+        let granted = data.slice(StringReader::new(&data).name()?);
         if granted.is_empty() {
             return Err(ProtocolError::NotRegistered);
         }

@@ -4,15 +4,15 @@
 //! nothing: the answer it announces comes with the same key. An answer whose key nobody has is passed over;
 //! it frees the key of a call that was withdrawn.
 //!
-//! What the call was for (`Asks`) decides what becomes of the answer. A call of the user ends in exactly one
+//! What the call was for (`CallPurpose`) decides what becomes of the answer. A call of the user ends in exactly one
 //! event; before a failure is told the object may be asked why (`reasons`). An answer that does not decode
 //! fails its call and nothing else, since it is the callee's and not the server's.
 
 use crate::address::SERVER;
 use crate::reasons;
-use crate::session::{Asks, DcopSession, Pending};
-use crate::strings::{DecodeError, Walk};
-use crate::ways::Way;
+use crate::request_templates::RequestTemplate;
+use crate::session::{CallPurpose, DcopSession, Pending};
+use crate::strings::{DecodeError, StringReader};
 use bytes::Bytes;
 use everywire_model::{Completed, Context, Failure, Initiator, Kind, Outcome};
 use std::ops::Range;
@@ -27,21 +27,21 @@ impl DcopSession {
         };
         // An answer that nobody waits for: to a call that was withdrawn.
         let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
-        if matches!(pending.asks, Asks::Call) && delayed && kind.is_empty() {
+        if matches!(pending.asks, CallPurpose::Call) && delayed && kind.is_empty() {
             // An answer that was announced has no other way to fail.
             return self.ask_why(key, pending);
         }
         let id = pending.id(key);
         let Pending { way, asks, number, .. } = pending;
         match asks {
-            Asks::Why(way) => {
+            CallPurpose::Why(way) => {
                 let failure = reasons::failure(&way, payload.get(data).unwrap_or_default());
                 self.reply(id, Outcome::Failed(failure));
             }
-            Asks::Passed if delayed && kind.is_empty() => {
+            CallPurpose::Passed if delayed && kind.is_empty() => {
                 self.reply(id, Outcome::Failed(refusal(&way)));
             }
-            Asks::Call | Asks::Passed => {
+            CallPurpose::Call | CallPurpose::Passed => {
                 let (kind, mut data) = (payload.slice(kind), payload.slice(data));
                 if way.app == SERVER && *kind == *b"bool" && data.len() == 4 {
                     // The server answers `isApplicationRegistered` with a number of four bytes.
@@ -51,13 +51,13 @@ impl DcopSession {
                 let body = self.body(data, types);
                 self.reply(id, Outcome::Done(body));
             }
-            Asks::Probe => {
+            CallPurpose::Probe => {
                 let nothing = self.body(Bytes::new(), Context::default());
                 self.reply(id, Outcome::Done(nothing));
             }
-            Asks::Quiet => {}
-            Asks::Connect(slot) => self.connected(slot, says_yes(payload.get(data))),
-            Asks::Alive(app) => self.told_alive(&app, says_yes(payload.get(data)), number),
+            CallPurpose::Quiet => {}
+            CallPurpose::Connect(slot) => self.connected(slot, says_yes(payload.get(data))),
+            CallPurpose::Alive(app) => self.told_alive(&app, says_yes(payload.get(data)), number),
         }
     }
 
@@ -76,12 +76,12 @@ impl DcopSession {
         let Some(pending) = self.pending.remove(&key) else { return self.came_late(key) };
         let failure = why(&text(&pending.way.app));
         match pending.asks {
-            Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) => {
+            CallPurpose::Call | CallPurpose::Passed | CallPurpose::Probe | CallPurpose::Why(_) => {
                 self.reply(pending.id(key), Outcome::Failed(failure));
             }
-            Asks::Quiet => {}
-            Asks::Connect(slot) => self.refused_slot(slot, &failure),
-            Asks::Alive(app) => self.told_alive(&app, true, pending.number),
+            CallPurpose::Quiet => {}
+            CallPurpose::Connect(slot) => self.refused_slot(slot, &failure),
+            CallPurpose::Alive(app) => self.told_alive(&app, true, pending.number),
         }
     }
 
@@ -98,15 +98,19 @@ impl DcopSession {
         };
         let id = pending.id(key);
         match pending.asks {
-            Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) if payload.is_empty() => {
+            CallPurpose::Call | CallPurpose::Passed | CallPurpose::Probe | CallPurpose::Why(_)
+                if payload.is_empty() =>
+            {
                 self.reply(id, Outcome::Failed(died(&pending.way.app)));
             }
-            Asks::Call => self.ask_why(key, pending),
-            Asks::Why(way) => self.reply(id, Outcome::Failed(reasons::nobody(&way))),
-            Asks::Passed | Asks::Probe => self.reply(id, Outcome::Failed(refusal(&pending.way))),
-            Asks::Quiet => {}
-            Asks::Connect(slot) => self.connected(slot, false),
-            Asks::Alive(app) => self.told_alive(&app, true, pending.number),
+            CallPurpose::Call => self.ask_why(key, pending),
+            CallPurpose::Why(way) => self.reply(id, Outcome::Failed(reasons::nobody(&way))),
+            CallPurpose::Passed | CallPurpose::Probe => {
+                self.reply(id, Outcome::Failed(refusal(&pending.way)))
+            }
+            CallPurpose::Quiet => {}
+            CallPurpose::Connect(slot) => self.connected(slot, false),
+            CallPurpose::Alive(app) => self.told_alive(&app, true, pending.number),
         }
     }
 
@@ -125,7 +129,7 @@ fn says_yes(data: Option<&[u8]>) -> bool {
 
 #[inline]
 fn results(payload: &Bytes, delayed: bool) -> Result<(Range<usize>, Range<usize>), DecodeError> {
-    let mut walk = Walk::new(payload);
+    let mut walk = StringReader::new(payload);
     walk.name()?;
     walk.name()?;
     if delayed {
@@ -142,7 +146,7 @@ pub(crate) fn text(name: &[u8]) -> String {
 /// The failure of a call that was refused, with the reasons that it can have: the protocol says only that it
 /// failed.
 #[cold]
-pub(crate) fn refusal(way: &Way) -> Failure {
+pub(crate) fn refusal(way: &RequestTemplate) -> Failure {
     let (app, object, function) = (text(&way.app), text(&way.object), text(&way.function));
     if way.app == SERVER {
         let what = format!("the DCOP server has no function `{function}`, or refuses its arguments");

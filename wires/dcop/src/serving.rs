@@ -15,16 +15,16 @@
 //! that is only for calling serves nobody, and refuses calls.
 
 use crate::ice::minor;
+use crate::inbound_calls::{Chain, InboundCall, RequestKind};
 use crate::limits::{CALL_DEPTH, FIRST_KEY};
 use crate::names::Head;
 use crate::passing;
-use crate::served::{Chain, Serving, Wants};
+use crate::request_templates::CallHead;
 use crate::session::DcopSession;
-use crate::sink::{Lead, StreamSink};
+use crate::sink::{StreamSink, TypeOutput};
 use crate::standard::{self, DEFAULT, SEARCH};
-use crate::strings::{Walk, put_data, put_name, put_nullable};
+use crate::strings::{StringReader, put_data, put_name, put_nullable};
 use crate::values::{NAME, says_yes};
-use crate::ways::Came;
 use bytes::{Buf, Bytes};
 use everywire_model::{
     Answer, CallId, Completed, Context, Encode, Event, Expects, Failure, Incoming, Purpose, Visit,
@@ -33,12 +33,12 @@ use std::sync::Arc;
 
 /// Whether a search is for one object of several that the id can mean: somebody who knows the objects has to answer.
 /// The application as such, and what its default object says, are no question of which.
-fn is_search(came: &Came) -> bool {
+fn is_search(came: &CallHead) -> bool {
     came.object.ends_with(b"*") || (came.object == DEFAULT && came.function.is_empty())
 }
 
 /// The kind of an answer, and what it begins with: the names, and the number under which it was announced.
-fn front(came: &Came, announced: Option<i32>) -> (u8, Vec<u8>) {
+fn front(came: &CallHead, announced: Option<i32>) -> (u8, Vec<u8>) {
     let mut front = came.back.clone();
     match announced {
         None => (minor::REPLY, front),
@@ -56,7 +56,7 @@ impl DcopSession {
         let Ok((came, front)) = self.came.read(&self.name, &payload) else {
             return self.put_unread(kind, key, &payload);
         };
-        let mut walk = Walk { bytes: &payload, pos: front };
+        let mut walk = StringReader { bytes: &payload, pos: front };
         let Ok(data) = walk.data() else { return self.put_unread(kind, key, &payload) };
         payload.truncate(data.end);
         payload.advance(data.start);
@@ -85,12 +85,12 @@ impl DcopSession {
         };
         if kind != minor::SEND {
             let asks = match kind {
-                minor::FIND if is_search(&came) => Wants::Which,
-                minor::FIND if came.function.is_empty() => Wants::Object,
-                minor::FIND => Wants::Yes,
-                _ => Wants::Results,
+                minor::FIND if is_search(&came) => RequestKind::Which,
+                minor::FIND if came.function.is_empty() => RequestKind::Object,
+                minor::FIND => RequestKind::Yes,
+                _ => RequestKind::Results,
             };
-            if asks == Wants::Object && came.object.is_empty() {
+            if asks == RequestKind::Object && came.object.is_empty() {
                 // The application as such is here.
                 self.put_found(key, &came, None, &came.object);
                 return;
@@ -99,7 +99,7 @@ impl DcopSession {
                 self.put_failed(key, &came);
                 return;
             }
-            if asks == Wants::Object {
+            if asks == RequestKind::Object {
                 let key = came.object.clone();
                 let body = self.body(payload, Context::default());
                 let asked = Some(Box::new(incoming(Bytes::new(), body, Expects::Reply)));
@@ -122,7 +122,7 @@ impl DcopSession {
 
     /// Notes a call; `false` if too many are open, in all or in its call tree. `serial` is how the runtime
     /// will know it.
-    fn enter(&mut self, serial: u64, key: u32, came: &Arc<Came>, asks: Wants) -> bool {
+    fn enter(&mut self, serial: u64, key: u32, came: &Arc<CallHead>, asks: RequestKind) -> bool {
         if self.serving.len() >= self.limits.outstanding {
             return false;
         }
@@ -142,12 +142,12 @@ impl DcopSession {
         chain.open += 1;
         let (came, turn) = (Arc::clone(came), self.tree.map(|tree| tree.enter(key)));
         self.serving
-            .insert(serial, Serving { key, came, asks, earlier, depth, announced: None, _turn: turn });
+            .insert(serial, InboundCall { key, came, asks, earlier, depth, announced: None, _turn: turn });
         true
     }
 
     /// Takes a call that is about to be answered out of its chain; nothing, if it was answered before.
-    fn leave(&mut self, serial: u64) -> Option<Serving> {
+    fn leave(&mut self, serial: u64) -> Option<InboundCall> {
         let served = self.serving.remove(&serial)?;
         let Some(chain) = self.chains.get_mut(&served.key) else { return Some(served) };
         chain.open -= 1;
@@ -172,7 +172,7 @@ impl DcopSession {
     }
 
     /// Tells earlier calls of the same sender and key to wait.
-    fn announce(&mut self, served: &Serving) {
+    fn announce(&mut self, served: &InboundCall) {
         let mut at = served.earlier;
         while let Some(open) = self.serving.get_mut(&at) {
             let (key, came, next) = (open.key, Arc::clone(&open.came), open.earlier);
@@ -203,16 +203,18 @@ impl DcopSession {
             self.announce(&served);
         }
         let object = match (answer, served.asks) {
-            (Answer::Done(results), Wants::Results) => {
+            (Answer::Done(results), RequestKind::Results) => {
                 // The servant ran, only its results do not travel.
                 return self.put_results(&served, results).map_err(|failure| {
                     self.put_refusal(&served);
                     failure.with_completed(Completed::Yes)
                 });
             }
-            (Answer::Done(_), Wants::Object) => Some(served.came.object.clone()),
-            (Answer::Done(results), Wants::Yes) => says_yes(results).then(|| served.came.object.clone()),
-            (Answer::Done(results), Wants::Which) => match results.carries().body {
+            (Answer::Done(_), RequestKind::Object) => Some(served.came.object.clone()),
+            (Answer::Done(results), RequestKind::Yes) => {
+                says_yes(results).then(|| served.came.object.clone())
+            }
+            (Answer::Done(results), RequestKind::Which) => match results.carries().body {
                 Some(body) if body.codec.name() == NAME => passing::found(body),
                 _ => standard::found(results),
             },
@@ -227,7 +229,7 @@ impl DcopSession {
     }
 
     /// A reply that was announced has the announcement's number between names and type.
-    fn put_results(&mut self, served: &Serving, results: &dyn Encode) -> Visit<()> {
+    fn put_results(&mut self, served: &InboundCall, results: &dyn Encode) -> Visit<()> {
         let passed = passing::passed(results)?;
         let kind = if served.announced.is_some() { minor::REPLY_DELAYED } else { minor::REPLY };
         self.message_of(kind, served.key, |session, start, limit| {
@@ -244,7 +246,7 @@ impl DcopSession {
             }
             session.names.trinity = session.trinity || served.came.trinity;
             let mut head = Head::default();
-            let lead = Lead::Reply(&mut session.names, &mut head);
+            let lead = TypeOutput::Reply(&mut session.names, &mut head);
             results.encode(&mut StreamSink::new(&mut session.out, start, limit, lead))?;
             if head.length.is_none() {
                 // Nothing was written at all.
@@ -257,7 +259,7 @@ impl DcopSession {
 
     /// A search succeeded: a `DCOPRef` to the object. An object of another application is never found here,
     /// so the reference has this side's name. `announced` is the number of an announcement.
-    fn put_found(&mut self, key: u32, came: &Came, announced: Option<i32>, object: &[u8]) {
+    fn put_found(&mut self, key: u32, came: &CallHead, announced: Option<i32>, object: &[u8]) {
         let mut reference = Vec::new();
         for part in [&self.name[..], object, b""] {
             put_nullable(&mut reference, part);
@@ -269,7 +271,7 @@ impl DcopSession {
     }
 
     /// A call failed. After an announcement that is an answer without a type: a failure would answer another call.
-    fn put_refusal(&mut self, served: &Serving) {
+    fn put_refusal(&mut self, served: &InboundCall) {
         if served.announced.is_none() {
             return self.put_failed(served.key, &served.came);
         }
@@ -280,7 +282,7 @@ impl DcopSession {
     }
 
     /// The names are all that a failure has.
-    fn put_failed(&mut self, key: u32, came: &Came) {
+    fn put_failed(&mut self, key: u32, came: &CallHead) {
         self.put_plain(minor::REPLY_FAILED, key, &came.back);
     }
 
@@ -288,7 +290,7 @@ impl DcopSession {
     #[cold]
     pub(crate) fn put_unread(&mut self, kind: u8, key: u32, payload: &Bytes) {
         if kind != minor::SEND
-            && let Some(sender) = Walk::new(payload).name().ok().and_then(|name| payload.get(name))
+            && let Some(sender) = StringReader::new(payload).name().ok().and_then(|name| payload.get(name))
         {
             let mut back = Vec::new();
             put_name(&mut back, &self.name);

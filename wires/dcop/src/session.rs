@@ -17,18 +17,18 @@
 //! * The server is trusted to frame messages, nobody to fill them.
 
 use crate::ice::{Framing, Initiator};
+use crate::inbound_calls::{Chain, InboundCall};
 use crate::limits;
 use crate::names::TypeNames;
-use crate::served::{Chain, Serving};
+use crate::request_templates::{CallHeads, RequestTemplate, RequestTemplates};
 use crate::slots::{Slot, Sub};
 use crate::trees::Tree;
 use crate::values::DataStream;
 use crate::violations::ProtocolError;
-use crate::ways::{CameBook, Way, WayBook};
 use crate::{address, servers};
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
-use everywire_model::plain::Plain;
+use everywire_model::number_hasher::NumberHasher;
 use everywire_model::{
     Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
     Kind, Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
@@ -67,42 +67,42 @@ pub(crate) struct DcopSession {
     /// Keys of calls that were sent; they ascend from a random one.
     pub(crate) next_key: u32,
     /// Calls that were sent and not answered, by key.
-    pub(crate) pending: HashMap<u32, Pending, Plain>,
+    pub(crate) pending: HashMap<u32, Pending, NumberHasher>,
     /// The number of the call that was sent last; the count starts again at 1.
     pub(crate) sent: u32,
     /// The call trees in which this process serves.
     pub(crate) tree: Option<&'static Tree>,
     /// Calls that were withdrawn, until their answers come: the key of a call tree is not to be used again before, and the server
     /// tells of their end as of any other.
-    pub(crate) withdrawn: HashMap<u32, Pending, Plain>,
+    pub(crate) withdrawn: HashMap<u32, Pending, NumberHasher>,
     /// The ways of calls.
-    pub(crate) ways: WayBook,
+    pub(crate) ways: RequestTemplates,
     /// The ways of signals that were told.
-    pub(crate) emitted: WayBook,
+    pub(crate) emitted: RequestTemplates,
     /// Fronts of messages that came.
-    pub(crate) came: CameBook,
+    pub(crate) came: CallHeads,
     /// Names of result types.
     pub(crate) names: TypeNames,
     /// The types of the last answer.
     pub(crate) context: Context,
     /// Calls of others that are open, by serial.
-    pub(crate) serving: HashMap<u64, Serving, Plain>,
+    pub(crate) serving: HashMap<u64, InboundCall, NumberHasher>,
     /// Open calls of the same key, by key.
-    pub(crate) chains: HashMap<u32, Chain, Plain>,
+    pub(crate) chains: HashMap<u32, Chain, NumberHasher>,
     /// The number of the next call that comes.
     pub(crate) next_serial: u64,
     /// Numbers of answers that were announced.
     pub(crate) next_wait: i32,
     /// Subscriptions, by the number that the user knows.
-    pub(crate) subs: HashMap<u64, Sub, Plain>,
+    pub(crate) subs: HashMap<u64, Sub, NumberHasher>,
     /// Signals of subscriptions, by the number in their object id.
-    pub(crate) slots: HashMap<u64, Slot, Plain>,
+    pub(crate) slots: HashMap<u64, Slot, NumberHasher>,
     /// The number of the next one; none is used again.
     pub(crate) next_slot: u64,
     /// Whether the server tells who comes and goes.
     pub(crate) notified: bool,
     /// Questions about callees that may have died, while some are open.
-    pub(crate) round: Option<Round>,
+    pub(crate) round: Option<ProbeRound>,
     /// Deaths of callees that were told and have not ended a call yet.
     pub(crate) deaths: usize,
     /// Bytes still to come of a message over the limit: they are dropped.
@@ -138,9 +138,9 @@ pub(crate) enum Phase {
 /// A call that was sent.
 pub(crate) struct Pending {
     /// Whom it asks for what.
-    pub(crate) way: Arc<Way>,
+    pub(crate) way: Arc<RequestTemplate>,
     /// Who wants the answer.
-    pub(crate) asks: Asks,
+    pub(crate) asks: CallPurpose,
     /// Its place among the calls that were sent.
     pub(crate) number: u32,
     /// Whether the key is that of a call tree, which others use too.
@@ -155,7 +155,7 @@ impl Pending {
 }
 
 /// Who wants to know.
-pub(crate) enum Asks {
+pub(crate) enum CallPurpose {
     /// Whoever uses the session.
     Call,
     /// The same, for somebody else: a hop passes an answer on as it came, and asks nothing of its own.
@@ -163,7 +163,7 @@ pub(crate) enum Asks {
     /// The same: whether an object is there.
     Probe,
     /// The same: why this call of it failed.
-    Why(Arc<Way>),
+    Why(Arc<RequestTemplate>),
     /// Nobody.
     Quiet,
     /// A subscription, whether the server connected this slot.
@@ -173,7 +173,7 @@ pub(crate) enum Asks {
 }
 
 /// Questions about callees that are open; what they are for says `deaths`.
-pub(crate) struct Round {
+pub(crate) struct ProbeRound {
     /// Questions without an answer.
     pub(crate) left: usize,
     /// Another death was told meanwhile.
@@ -182,7 +182,7 @@ pub(crate) struct Round {
     pub(crate) alive: Vec<(Bytes, u32)>,
 }
 
-impl Asks {
+impl CallPurpose {
     /// Whether whoever uses the session waits for an outcome.
     pub(crate) fn has_outcome(&self) -> bool {
         matches!(self, Self::Call | Self::Passed | Self::Probe | Self::Why(_))
@@ -277,7 +277,12 @@ impl DcopSession {
 
     /// Notes a call that was sent; returns the number by which the runtime knows it.
     #[inline]
-    pub(crate) fn expect(&mut self, (key, shared): (u32, bool), way: Arc<Way>, asks: Asks) -> CallId {
+    pub(crate) fn expect(
+        &mut self,
+        (key, shared): (u32, bool),
+        way: Arc<RequestTemplate>,
+        asks: CallPurpose,
+    ) -> CallId {
         // 0 is for what is no call.
         self.sent = self.sent.checked_add(1).unwrap_or(1);
         let pending = Pending { way, asks, number: self.sent, shared };
@@ -305,11 +310,11 @@ impl DcopSession {
         all.sort_by_key(|(_, pending)| pending.number.wrapping_sub(self.sent).wrapping_sub(1));
         for (key, pending) in all {
             match pending.asks {
-                Asks::Call | Asks::Passed | Asks::Probe | Asks::Why(_) => {
+                CallPurpose::Call | CallPurpose::Passed | CallPurpose::Probe | CallPurpose::Why(_) => {
                     self.reply(pending.id(key), Outcome::Failed(failure.clone()));
                 }
-                Asks::Connect(slot) => self.refused_slot(slot, failure),
-                Asks::Quiet | Asks::Alive(_) => {}
+                CallPurpose::Connect(slot) => self.refused_slot(slot, failure),
+                CallPurpose::Quiet | CallPurpose::Alive(_) => {}
             }
         }
         self.round = None;

@@ -8,11 +8,11 @@ use crate::address;
 use crate::ice::minor;
 use crate::limits::{NO_TREE, SUBSCRIPTIONS};
 use crate::passing::signature_of;
-use crate::session::{Asks, DcopSession};
+use crate::request_templates::CallHead;
+use crate::session::{CallPurpose, DcopSession};
 use crate::slots::{Slot, Sub, connection};
-use crate::strings::Walk;
+use crate::strings::StringReader;
 use crate::types;
-use crate::ways::Came;
 use bytes::Bytes;
 use everywire_model::{
     CallId, Context, Emission, Event, Failure, Incoming, Initiator, Interest, Kind, Outcome, Signal, Topic,
@@ -80,7 +80,7 @@ impl DcopSession {
             self.slots.insert(number, slot);
             numbers.push(number);
             let function = "connectSignal(QCString,QCString,QCString,QCString,QCString,bool)";
-            self.ask(function, &arguments, Asks::Connect(number));
+            self.ask(function, &arguments, CallPurpose::Connect(number));
         }
         self.subs.insert(id, Sub { app, unconfirmed: numbers.len(), slots: numbers });
         self.follow();
@@ -93,7 +93,7 @@ impl DcopSession {
         let wanted = self.subs.values().any(|sub| !sub.app.is_empty());
         if wanted != self.notified {
             self.notified = wanted;
-            self.ask("setNotifications(bool)", &[wanted.into()], Asks::Quiet);
+            self.ask("setNotifications(bool)", &[wanted.into()], CallPurpose::Quiet);
         }
     }
 
@@ -130,7 +130,7 @@ impl DcopSession {
             if open {
                 let arguments = connection(number, &slot);
                 let function = "disconnectSignal(QCString,QCString,QCString,QCString,QCString)";
-                self.ask(function, &arguments, Asks::Quiet);
+                self.ask(function, &arguments, CallPurpose::Quiet);
             }
         }
         if open {
@@ -140,7 +140,7 @@ impl DcopSession {
 
     /// A signal came, for the slot of this number.
     #[inline]
-    pub(crate) fn heard(&mut self, number: u64, came: &Came, data: Bytes) {
+    pub(crate) fn heard(&mut self, number: u64, came: &CallHead, data: Bytes) {
         // One that was on its way when it was disconnected.
         let Some(slot) = self.slots.get(&number) else { return };
         // The server keeps to what was connected; others can send here directly.
@@ -160,7 +160,7 @@ impl DcopSession {
         if !matches!(function, b"applicationRemoved(QCString)" | b"applicationRemoved(TQCString)") {
             return;
         }
-        let Some(app) = Walk::new(data).name().ok().and_then(|name| data.get(name)) else { return };
+        let Some(app) = StringReader::new(data).name().ok().and_then(|name| data.get(name)) else { return };
         let mut lost: Vec<u64> =
             self.subs.iter().filter(|(_, sub)| sub.app == app).map(|(id, _)| *id).collect();
         lost.sort_unstable();

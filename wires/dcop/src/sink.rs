@@ -1,7 +1,7 @@
 //! Writing values as `QDataStream` does: big-endian, without alignment (Qt 3.3, stream version 6).
 //!
 //! A `StreamSink` appends the values of one message to the send buffer. It keeps little: where the message
-//! may end at the most, and what is to be done with the types of the values (`Lead`), which the first
+//! may end at the most, and what is to be done with the types of the values (`TypeOutput`), which the first
 //! composite tells: nothing in a call, whose function names them; a reply has them in front.
 //!
 //! Invariants: a part that could make the message large is checked against the limit before it is copied
@@ -24,13 +24,13 @@ pub(crate) struct StreamSink<'r> {
     /// The position that the message may not grow beyond.
     end: usize,
     /// What to do with the types of the values, which the first composite tells.
-    lead: Lead<'r>,
+    lead: TypeOutput<'r>,
     /// A small number follows that a variant holds as a large one.
     widen: bool,
 }
 
 /// What to do with the types of the values.
-pub(crate) enum Lead<'r> {
+pub(crate) enum TypeOutput<'r> {
     /// Nothing.
     Skip,
     /// Write them, and room for the length, as the head of a reply.
@@ -41,7 +41,7 @@ pub(crate) enum Lead<'r> {
 
 impl<'r> StreamSink<'r> {
     /// Goes on with the message that begins at `start` (a position of the send buffer) and may take `limit` bytes.
-    pub(crate) fn new(buffer: &'r mut SendBuffer, start: usize, limit: u64, lead: Lead<'r>) -> Self {
+    pub(crate) fn new(buffer: &'r mut SendBuffer, start: usize, limit: u64, lead: TypeOutput<'r>) -> Self {
         let end = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
         Self { buffer, end, lead, widen: false }
     }
@@ -86,10 +86,10 @@ impl<'r> StreamSink<'r> {
     #[cold]
     #[inline(never)]
     fn learn(&mut self, shape: &Shape) -> Visit<()> {
-        match std::mem::replace(&mut self.lead, Lead::Skip) {
-            Lead::Skip => Ok(()),
-            Lead::Reply(..) => Err(misfit(format!("{} is no list of results", shape.noun()))),
-            Lead::Note(types) => {
+        match std::mem::replace(&mut self.lead, TypeOutput::Skip) {
+            TypeOutput::Skip => Ok(()),
+            TypeOutput::Reply(..) => Err(misfit(format!("{} is no list of results", shape.noun()))),
+            TypeOutput::Note(types) => {
                 *types = types::list(shape.fields()).unwrap_or_default();
                 Ok(())
             }
@@ -233,12 +233,12 @@ impl Sink for StreamSink<'_> {
     #[inline]
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match &mut self.lead {
-            Lead::Skip => {}
-            Lead::Reply(names, head) => {
+            TypeOutput::Skip => {}
+            TypeOutput::Reply(names, head) => {
                 names.put_head(shape, self.buffer, head)?;
-                self.lead = Lead::Skip;
+                self.lead = TypeOutput::Skip;
             }
-            Lead::Note(_) => self.learn(shape)?,
+            TypeOutput::Note(_) => self.learn(shape)?,
         }
         if let Some(null) = strings::null(shape.resolved()) {
             if len == 0 {

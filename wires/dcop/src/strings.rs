@@ -6,7 +6,7 @@ use everywire_model::shape::{Text, TextKind};
 
 /// A walk over the front of a message's payload. It never reads past the end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct StringReader<'a> {
     /// The payload.
     pub(crate) bytes: &'a [u8],
     /// Index of the next octet.
@@ -20,7 +20,7 @@ pub(crate) struct DecodeError {
     pub(crate) at: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StringReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, pos: 0 }
     }

@@ -16,18 +16,18 @@ pub(crate) struct Tree(AtomicU64, AtomicBool);
 
 /// A call that is open, as long as this lives. It is held in `Serving`, and counts itself out when that goes.
 #[derive(Debug)]
-pub(crate) struct Turn(&'static Tree);
+pub(crate) struct TreeCall(&'static Tree);
 
 impl Tree {
     /// A call with this key begins to be served.
-    pub(crate) fn enter(&'static self, key: u32) -> Turn {
+    pub(crate) fn enter(&'static self, key: u32) -> TreeCall {
         let key = if key >= FIRST_KEY { key } else { 0 };
         // The update cannot fail: it always has a next state.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             let (open, common) = split(state);
             Some(join(open + 1, if open == 0 || common == key { key } else { 0 }))
         });
-        Turn(self)
+        TreeCall(self)
     }
 
     /// Notes whether the server is one of Trinity.
@@ -50,7 +50,7 @@ impl Tree {
     }
 }
 
-impl Drop for Turn {
+impl Drop for TreeCall {
     fn drop(&mut self) {
         let _ = self.0.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             let (open, common) = split(state);

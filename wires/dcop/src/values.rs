@@ -1,6 +1,6 @@
 //! Values: the codec that the rest of the house sees.
 
-use crate::sink::{Lead, StreamSink};
+use crate::sink::{StreamSink, TypeOutput};
 use crate::source::StreamSource;
 use crate::types;
 use bytes::Bytes;
@@ -29,7 +29,7 @@ impl Codec for DataStream {
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {
         let mut buffer = SendBuffer::new();
         let mut types = String::new();
-        visit(&mut StreamSink::new(&mut buffer, 0, u64::MAX, Lead::Note(&mut types)))?;
+        visit(&mut StreamSink::new(&mut buffer, 0, u64::MAX, TypeOutput::Note(&mut types)))?;
         Ok(Self::body(buffer.to_vec().into(), types.as_bytes().into(), 0, Budget::default()))
     }
 

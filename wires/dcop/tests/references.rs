@@ -38,7 +38,7 @@ fn references_survive_a_round_trip() {
 #[test]
 fn a_place_to_serve_is_a_name_at_a_server() {
     let place = DCOP.listen("dcop+unix:///tmp/s#app?unique=no").unwrap();
-    assert!(matches!(place, Place::Join(_)) && place.profile().component(ANY_SUFFIX).is_some());
+    assert!(matches!(place, BindAddress::Join(_)) && place.profile().component(ANY_SUFFIX).is_some());
     let published = DCOP.publish("Bench", &[place], b"bench");
     assert_eq!(DCOP.print(&published), "dcop+unix:///tmp/s#app/bench");
     assert!(published.profiles[0].component(ANY_SUFFIX).is_none());

@@ -15,12 +15,12 @@
 //! Only GIOP 1.2 has dispositions, so requests of 1.0 and 1.1 are not kept. Bodies that are passed on without
 //! a contract (`passing`) are not kept either: their callers get a failure that says "not executed".
 
+use crate::addressing_trials::{Addressing, RepeatableRequest, SentCall};
 use crate::cdr::{Get, NATIVE_LITTLE};
 use crate::codesets::Dialect;
 use crate::replies::undecodable;
 use crate::session::GiopSession;
 use crate::sink::CdrSink;
-use crate::trials::{Addressing, KeptCall, Unproven};
 use bytes::Bytes;
 use everywire_model::{Call, Encode, Failure, Initiator, Kind, Profile, SendBuffer, Visit};
 
@@ -68,9 +68,9 @@ impl GiopSession {
     }
 
     /// Notes a request. `call` is nothing for a LocateRequest, which has no operation and no values.
-    fn keep(&mut self, id: u32, profile: &Profile, call: Option<KeptCall>) {
+    fn keep(&mut self, id: u32, profile: &Profile, call: Option<SentCall>) {
         let tried = vec![self.addressing];
-        self.trials.open.push(Unproven { id, profile: profile.clone(), call, tried });
+        self.trials.open.push(RepeatableRequest { id, profile: profile.clone(), call, tried });
     }
 
     /// Sends a request again, with its target named as the peer wants; `get` stands at the disposition in the

@@ -1,6 +1,6 @@
 //! CDR at its lowest: aligned primitives, counted octets, encapsulations (CORBA 3.3 part 2, section 9.3).
 //!
-//! `Put` writes to a growing buffer, `Get` reads from a slice. Both know where the message began, because CDR
+//! `CdrWriter` writes to a growing buffer, `Get` reads from a slice. Both know where the message began, because CDR
 //! aligns every primitive to its size *counted from the beginning of the message*, or of the innermost
 //! encapsulation, and not from the place in memory. Neither knows types; `sink` and `source` stand on them.
 //!
@@ -41,7 +41,7 @@ impl From<DecodeError> for ProtocolError {
 }
 
 /// Writes to a flat buffer; alignment is counted from where the message, or the encapsulation, began.
-pub(crate) struct Put<'r> {
+pub(crate) struct CdrWriter<'r> {
     /// The buffer; what stands in it already is left as it is.
     pub(crate) out: &'r mut Vec<u8>,
     /// Added (wrapping) to the buffer's length, gives the offset in the message.
@@ -62,7 +62,7 @@ macro_rules! put_numbers {
     )*};
 }
 
-impl<'r> Put<'r> {
+impl<'r> CdrWriter<'r> {
     /// Writes a message, or a part that is aligned like one, at the end of `out`. Offset 0 is the present end
     /// of `out`.
     pub(crate) fn new(out: &'r mut Vec<u8>, little: bool) -> Self {
@@ -133,11 +133,11 @@ impl<'r> Put<'r> {
     /// message around.
     pub(crate) fn encapsulate<E>(
         &mut self,
-        fill: impl FnOnce(&mut Put<'_>) -> Result<(), E>,
+        fill: impl FnOnce(&mut CdrWriter<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.u32(0);
         let start = self.out.len();
-        let mut inner = Put { shift: 0usize.wrapping_sub(start), swap: self.swap, out: &mut *self.out };
+        let mut inner = CdrWriter { shift: 0usize.wrapping_sub(start), swap: self.swap, out: &mut *self.out };
         inner.u8(inner.little().into());
         let result = fill(&mut inner);
         let len = self.out.len() - start;
@@ -146,7 +146,7 @@ impl<'r> Put<'r> {
     }
 
     /// The same for a content that cannot fail.
-    pub(crate) fn encapsulated(&mut self, fill: impl FnOnce(&mut Put<'_>)) {
+    pub(crate) fn encapsulated(&mut self, fill: impl FnOnce(&mut CdrWriter<'_>)) {
         let filled = self.encapsulate(|put| {
             fill(put);
             Ok::<(), std::convert::Infallible>(())
@@ -164,9 +164,9 @@ impl<'r> Put<'r> {
 }
 
 /// An encapsulation as it stands in a tagged component or context, without the count in front.
-pub(crate) fn encapsulation(fill: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+pub(crate) fn encapsulation(fill: impl FnOnce(&mut CdrWriter<'_>)) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut put = Put::new(&mut out, NATIVE_LITTLE);
+    let mut put = CdrWriter::new(&mut out, NATIVE_LITTLE);
     put.u8(NATIVE_LITTLE.into());
     fill(&mut put);
     out

@@ -5,7 +5,7 @@
 //! the first request of a connection (a service context). What was chosen is a `Dialect`, which the session
 //! keeps and every body carries, since the bytes of a body cannot be read without it.
 
-use crate::cdr::{DecodeError, Get, Put};
+use crate::cdr::{CdrWriter, DecodeError, Get};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -112,7 +112,7 @@ impl Offer {
 
     /// Writes this side's own list into a component. UTF-8 with ISO 8859-1 as its one conversion set, then
     /// UTF-16 with none.
-    pub(crate) fn put_own(put: &mut Put<'_>) {
+    pub(crate) fn put_own(put: &mut CdrWriter<'_>) {
         for number in [UTF_8, 1, ISO_8859_1, UTF_16, 0] {
             put.u32(number);
         }
@@ -182,7 +182,7 @@ pub(crate) fn told(data: &[u8]) -> Result<(u32, u32), DecodeError> {
 }
 
 /// Writes the content of the code-sets service context.
-pub(crate) fn put_context(dialect: Dialect, put: &mut Put<'_>) {
+pub(crate) fn put_context(dialect: Dialect, put: &mut CdrWriter<'_>) {
     put.u32(dialect.narrow.number());
     put.u32(UTF_16);
 }

@@ -6,13 +6,13 @@
 //! sent) and `MINORS` (minor codes of the OMG and of omniORB that tell more than their exception).
 //!
 //! Between two peers of this make nothing is lost: the service context FAILURE beside the exception carries
-//! kind, sentence and hint (`Explained`). A failure that came from another ORB and is passed on keeps its
+//! kind, sentence and hint (`FailureDetail`). A failure that came from another ORB and is passed on keeps its
 //! exception and minor code, by the code in the failure (`parse_code`).
 //!
 //! Nothing is kept here. What comes is hostile text: an unknown exception becomes `Kind::Internal`, an
 //! unknown completion status `Maybe`, and texts that are sent are cut at `EXPLANATION` octets.
 
-use crate::cdr::{DecodeError, Get, Put};
+use crate::cdr::{CdrWriter, DecodeError, Get};
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
 /// High half of the minor codes of the specification.
@@ -159,7 +159,7 @@ impl SystemException {
 
     /// As a failure; `explained` is what a peer of this make said beside it, and then counts more than the
     /// tables. The code keeps exception and minor code, so that the failure can be passed on as it came.
-    pub(crate) fn into_failure(self, explained: Option<Explained>) -> Failure {
+    pub(crate) fn into_failure(self, explained: Option<FailureDetail>) -> Failure {
         let name = self.name();
         let minor = MINORS.iter().find(|(exception, minor, ..)| *exception == name && *minor == self.minor);
         let known = EXCEPTIONS.iter().find(|(exception, _)| *exception == name).map(|(_, kind)| *kind);
@@ -171,7 +171,7 @@ impl SystemException {
         };
         let code = format!("CORBA::{name} minor {:#010x}", self.minor);
         let (kind, message, hint) = match explained {
-            Some(Explained { kind, message, hint }) => {
+            Some(FailureDetail { kind, message, hint }) => {
                 (kind, message, Some(hint).filter(|hint| !hint.is_empty()))
             }
             None => (kind, sentence(kind), minor.map(|(.., hint)| (*hint).to_owned())),
@@ -207,7 +207,7 @@ fn sentence(kind: Kind) -> String {
 }
 
 /// Writes the system exception that a failure becomes.
-pub(crate) fn put(failure: &Failure, put: &mut Put<'_>) {
+pub(crate) fn put(failure: &Failure, put: &mut CdrWriter<'_>) {
     let row = FAILURES.iter().enumerate().find(|(_, (kind, ..))| *kind == failure.kind());
     let (name, minor) = match row {
         Some((index, (_, name, 0))) => (*name, OWN_MINOR | u32::try_from(index + 1).unwrap_or(0)),
@@ -237,7 +237,7 @@ fn parse_code(code: &str) -> Option<(&'static str, u32)> {
 /// What a peer of this make says beside a system exception, in the service context FAILURE: an encapsulation
 /// of three strings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Explained {
+pub(crate) struct FailureDetail {
     /// What kind of failure it is, by the kind's word.
     pub(crate) kind: Kind,
     /// A sentence, and in brackets where it happened.
@@ -246,7 +246,7 @@ pub(crate) struct Explained {
     pub(crate) hint: String,
 }
 
-impl Explained {
+impl FailureDetail {
     /// An unknown word for the kind is an error; the caller then uses the exception alone.
     pub(crate) fn get(data: &[u8]) -> Result<Self, DecodeError> {
         let mut get = Get::encapsulation(data)?;
@@ -257,7 +257,7 @@ impl Explained {
     }
 
     /// Writes the content of the context; long texts are cut.
-    pub(crate) fn put(failure: &Failure, put: &mut Put<'_>) {
+    pub(crate) fn put(failure: &Failure, put: &mut CdrWriter<'_>) {
         put.string(failure.kind().word().as_bytes());
         let mut message = failure.message().to_owned();
         if !failure.place().is_empty() {

@@ -5,7 +5,7 @@
 //! before is listed all the same. The session does not take part; this reads messages by itself, each alone,
 //! so fragments are listed as they are and not joined.
 //!
-//! `Reading` holds the place in one message and the parts so far. Each part has its offset from the beginning
+//! `FieldReader` holds the place in one message and the parts so far. Each part has its offset from the beginning
 //! of its message and its length. Where a message holds values, their range is noted, and `body` makes a
 //! `Body` of them for whoever has a contract.
 
@@ -17,7 +17,7 @@ use crate::values::Cdr;
 use crate::{codesets, components, contexts, ior};
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Explained, Listing, Part};
+use everywire_model::wire::{Listing, MessageListing, Part};
 use everywire_model::{Body, Budget};
 
 /// What stands before the names in a part that says which character sets a request tells. `body` finds it by
@@ -38,7 +38,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
             Ok(header) => header,
             Err(wrong) => {
                 let (kind, value) = (wrong.name(), wrong.to_string());
-                listing.messages.push(Explained::violation(offset, rest.len(), HEADER, kind, value));
+                listing.messages.push(MessageListing::violation(offset, rest.len(), HEADER, kind, value));
                 break;
             }
         };
@@ -57,7 +57,7 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
 }
 
 /// Reads fields and notes each. A failed read ends the listing of its message.
-struct Reading<'a> {
+struct FieldReader<'a> {
     get: Get<'a>,
     /// What was read, in order.
     parts: Vec<Part>,
@@ -68,9 +68,9 @@ struct Reading<'a> {
 }
 
 /// One message; `bytes` may be shorter than its header says.
-fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
+fn message(header: &Header, bytes: &[u8], offset: usize) -> MessageListing {
     let get = Get { bytes, pos: HEADER, base: 0, little: header.little };
-    let mut reading = Reading { get, parts: Vec::new(), notes: Vec::new(), body: None };
+    let mut reading = FieldReader { get, parts: Vec::new(), notes: Vec::new(), body: None };
     reading.header(header);
     if let Err(bad) = reading.fields(header) {
         reading.note(bad.at.min(bytes.len()), "ends early", bad.what.to_owned());
@@ -83,10 +83,10 @@ fn message(header: &Header, bytes: &[u8], offset: usize) -> Explained {
     }
     summary.push_str(&format!(", {} bytes{order}", header.len()));
     let (kind, len) = (header.kind.word().to_owned(), bytes.len());
-    Explained { summary, kind, offset, len, parts: reading.parts, body: reading.body, values: None }
+    MessageListing { summary, kind, offset, len, parts: reading.parts, body: reading.body, values: None }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> FieldReader<'a> {
     /// Notes what was read from offset `from` up to where reading stands.
     fn note(&mut self, from: usize, name: &'static str, value: String) {
         let len = self.get.pos.saturating_sub(from);
@@ -378,7 +378,7 @@ fn readable(key: &[u8]) -> String {
 /// The values of a message that was listed; nothing, if it has none or is the first of several fragments.
 /// Text is read in the sets that this side proposes, unless the message itself names others: what the
 /// connection agreed on stands in an earlier message.
-pub(crate) fn body(message: &[u8], explained: &Explained) -> Option<Body> {
+pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
     let (at, len) = explained.body?;
     let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
     let told = format!("{TOLD}{}", codesets::name(codesets::ISO_8859_1));

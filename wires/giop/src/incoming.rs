@@ -19,7 +19,7 @@ use crate::codesets::Dialect;
 use crate::fragments::SLACK;
 use crate::frame::{HEADER, Header, MAGIC, MessageKind};
 use crate::limits;
-use crate::session::{Asks, Discarding, GiopSession, Role, Serving, State};
+use crate::session::{DiscardState, GiopSession, InboundCall, RequestKind, Role, State};
 use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome, Violation};
@@ -197,7 +197,7 @@ impl GiopSession {
     /// Begins to throw away `size` bytes from the front of the input. If `violation` is given, the connection
     /// ends when they have passed.
     pub(crate) fn pass_over(&mut self, now: Instant, size: u64, violation: Option<Violation>) {
-        self.discarding = Some(Discarding { left: size, violation });
+        self.discarding = Some(DiscardState { left: size, violation });
         self.due.stop();
         self.due.allow(now, self.limits.time_for(size));
     }
@@ -230,7 +230,7 @@ impl GiopSession {
     /// `serving`.
     pub(crate) fn refuse(&mut self, id: u32, minor: u8, failure: &Failure) {
         let dialect = Dialect { minor, ..Dialect::OURS };
-        let serving = Serving { serial: 0, id, dialect, asks: Asks::Call, cancelled: false };
+        let serving = InboundCall { serial: 0, id, dialect, asks: RequestKind::Call, cancelled: false };
         self.put_exception(&serving, failure);
     }
 

@@ -7,7 +7,7 @@
 //! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
 //! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
 
-use crate::cdr::{DecodeError, Get, Put};
+use crate::cdr::{CdrWriter, DecodeError, Get};
 use crate::components::Shared;
 use crate::{components, sockets, ssl};
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
 /// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`. A profile
 /// of this node that listens on all addresses is written with that address, since it is the one by which the
 /// peer reaches this host.
-pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mut Put<'_>) {
+pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mut CdrWriter<'_>) {
     let Some(reference) = reference else {
         put.string(b"");
         put.u32(0);
@@ -51,7 +51,7 @@ pub(crate) fn put(reference: Option<&Reference>, local: Option<IpAddr>, put: &mu
 
 /// Writes the body of an IIOP profile as an encapsulation with its count. IIOP 1.0 has no components (section
 /// 9.7.2), so a profile of 1.0 leaves them out.
-pub(crate) fn put_profile(profile: &Profile, put: &mut Put<'_>) {
+pub(crate) fn put_profile(profile: &Profile, put: &mut CdrWriter<'_>) {
     put.encapsulated(|put| {
         let (major, minor) = profile.version;
         put.u8(major);

@@ -19,6 +19,7 @@ pub(crate) use everywire_model as model;
 
 mod address;
 mod addressing;
+mod addressing_trials;
 mod asking;
 mod cdr;
 mod close;
@@ -44,7 +45,6 @@ mod sink;
 mod sockets;
 mod source;
 pub mod ssl;
-mod trials;
 mod typecodes;
 mod value_types;
 mod values;
@@ -55,10 +55,12 @@ pub use address::CORBALOC_PORT;
 pub use values::{CDR, Cdr};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
+use everywire_model::wire::{
+    Capabilities, Discovery, Greeting, Listing, MessageListing, PresenceList, Sniff,
+};
 use everywire_model::{
-    Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Place, Profile, Reference,
-    Resolver, Session, Wire, WireState,
+    BindAddress, Body, Codec, Config, Endpoint, Failure, Incoming, Interface, Object, Objects, Profile,
+    Reference, Resolver, Session, Wire, WireState,
 };
 use session::{GiopSession, Role};
 use std::sync::Arc;
@@ -152,14 +154,14 @@ impl Wire for Giop {
         address::print_friendly(reference)
     }
 
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         let endpoints: Vec<Endpoint> =
             places.iter().flat_map(|place| place.profile().endpoints.iter().cloned()).collect();
         address::publish(type_id, &endpoints, key)
     }
 
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
-        address::friendly(text).map(|address| Place::socket(self.name(), address.endpoint))
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
+        address::friendly(text).map(|address| BindAddress::socket(self.name(), address.endpoint))
     }
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {
@@ -194,7 +196,7 @@ impl Wire for Giop {
         naming::look_up(text, resolver)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         naming::list(text, resolver)
     }
 
@@ -210,7 +212,7 @@ impl Wire for Giop {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &Explained) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
     }
 }

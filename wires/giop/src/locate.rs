@@ -7,14 +7,14 @@
 //!
 //! The numbers of the status are those of section 9.4.6; from 3 on they exist in GIOP 1.2 only.
 
-use crate::cdr::{Get, Put};
+use crate::cdr::{CdrWriter, Get};
 use crate::codesets::Dialect;
 use crate::exceptions::{self, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::ior;
 use crate::replies::forwarded;
 use crate::requests::{octets_at, put_target, shift, target};
-use crate::session::{Asks, GiopSession, Serving};
+use crate::session::{GiopSession, InboundCall, RequestKind};
 use crate::values::Cdr;
 use crate::violations::ProtocolError;
 use bytes::Bytes;
@@ -50,7 +50,7 @@ impl GiopSession {
         let minor = profile.version.1.min(2);
         self.message(minor, MessageKind::LocateRequest, |session, start| {
             let addressing = session.addressing;
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
             put.u32(id);
             if minor >= 2 {
                 put_target(profile, addressing, &mut put);
@@ -71,7 +71,7 @@ impl GiopSession {
             return Err(ProtocolError::Trailing { kind: header.kind.word(), bytes: get.left() });
         }
         let dialect = Dialect { minor: header.minor, ..Dialect::default() };
-        if let Some(id) = self.enter(id, dialect, Asks::Locate, Expects::Reply)? {
+        if let Some(id) = self.enter(id, dialect, RequestKind::Locate, Expects::Reply)? {
             self.events.push_back(Event::Probe { id, key: message.slice(key), type_id: None, asked: None });
         }
         Ok(())
@@ -79,7 +79,7 @@ impl GiopSession {
 
     /// Tells where an object is. GIOP 1.0 and 1.1 have no status for a failure, so there every failure says
     /// that the object is unknown.
-    pub(crate) fn answer_locate(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+    pub(crate) fn answer_locate(&mut self, serving: &InboundCall, answer: Answer<'_>) -> Result<(), Failure> {
         let local = self.local;
         match answer {
             Answer::Done(_) => self.put_located(serving, OBJECT_HERE, |_| {}),
@@ -100,7 +100,13 @@ impl GiopSession {
 
     /// Answers a locate request that never became an event.
     pub(crate) fn refuse_locate(&mut self, id: u32, failure: &Failure) {
-        let serving = Serving { serial: 0, id, dialect: Dialect::OURS, asks: Asks::Locate, cancelled: false };
+        let serving = InboundCall {
+            serial: 0,
+            id,
+            dialect: Dialect::OURS,
+            asks: RequestKind::Locate,
+            cancelled: false,
+        };
         if self.put_located(&serving, SYSTEM_EXCEPTION, |put| exceptions::put(failure, put)).is_err() {
             self.send_error();
         }
@@ -109,12 +115,12 @@ impl GiopSession {
     /// `fill` writes what belongs to the status.
     fn put_located(
         &mut self,
-        serving: &Serving,
+        serving: &InboundCall,
         status: u32,
-        fill: impl FnOnce(&mut Put<'_>),
+        fill: impl FnOnce(&mut CdrWriter<'_>),
     ) -> Result<(), Failure> {
         self.message(serving.dialect.minor, MessageKind::LocateReply, |session, start| {
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
             put.u32(serving.id);
             put.u32(status);
             fill(&mut put);

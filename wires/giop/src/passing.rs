@@ -13,16 +13,16 @@
 //! way. What cannot be kept is refused with a failure that asks for a contract (`needs_contract`), before
 //! anything is sent.
 
-use crate::cdr::{Get, NATIVE_LITTLE, Put};
+use crate::cdr::{CdrWriter, Get, NATIVE_LITTLE};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
 use crate::requests::{WithContext, has_context, put_header, shift};
-use crate::session::{GiopSession, Serving, SetsTold};
+use crate::session::{CodeSetState, GiopSession, InboundCall};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{
     Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Initiator, Kind, Profile, Visit,
 };
@@ -36,11 +36,15 @@ impl GiopSession {
     /// The body cannot leave by this connection as it is, or a header names no service context. Nothing was
     /// sent.
     #[cold]
-    pub(crate) fn request_with(&mut self, call: &Call<'_>, carries: Carries<'_>) -> Result<CallId, Failure> {
+    pub(crate) fn request_with(
+        &mut self,
+        call: &Call<'_>,
+        carries: MessageContents<'_>,
+    ) -> Result<CallId, Failure> {
         let passed = carries.body.map(|body| as_cdr(body).map(|dialect| (body, dialect))).transpose()?;
         let version = call.profile.version.1.min(2);
         let minor = passed.map_or(version, |(_, dialect)| dialect.minor);
-        let again = self.sets_told == SetsTold::Again;
+        let again = self.sets_told == CodeSetState::Again;
         let (dialect, told) = match (passed, self.dialect) {
             (Some((_, dialect)), None) => (dialect, self.adopt(call.profile, dialect)?),
             (Some((body, dialect)), Some(agreed)) => {
@@ -62,16 +66,16 @@ impl GiopSession {
             }
         };
         let (id, is_asked) = (self.next_id, call.expects == Expects::Reply);
-        let beside = Passing::new(carries, told)?;
+        let beside = ContextList::new(carries, told)?;
         // A body that passes has its list of properties.
         let with_context = WithContext(call.arguments);
         let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
         self.passing_message(dialect.minor, MessageKind::Request, carries.body, |session, start, fill| {
             let addressing = session.addressing;
             let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap };
             let (profile, operation) = (call.profile, call.method.name());
-            let contexts = |put: &mut Put<'_>| beside.put(put, fill);
+            let contexts = |put: &mut CdrWriter<'_>| beside.put(put, fill);
             let principal = &[0; 3][..fill.unwrap_or_default() & 3];
             put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, principal);
             session.values_or_body(start, dialect, values, carries.body)
@@ -79,7 +83,7 @@ impl GiopSession {
         self.take_id(minor);
         // Sets that the peer was not told of hold for this body alone.
         if told.is_some() {
-            (self.dialect, self.sets_told) = (told, SetsTold::Once);
+            (self.dialect, self.sets_told) = (told, CodeSetState::Once);
         }
         if is_asked {
             self.waiting.push_back(id);
@@ -94,10 +98,10 @@ impl GiopSession {
     #[cold]
     pub(crate) fn put_reply_with(
         &mut self,
-        serving: &Serving,
+        serving: &InboundCall,
         status: u32,
         values: &dyn Encode,
-        carries: Carries<'_>,
+        carries: MessageContents<'_>,
     ) -> Visit<()> {
         let (id, dialect) = (serving.id, serving.dialect);
         if let Some(body) = carries.body {
@@ -106,10 +110,10 @@ impl GiopSession {
                 return Err(needs_contract("an answer with text in other character sets than the caller's"));
             }
         }
-        let beside = Passing::new(carries, None)?;
+        let beside = ContextList::new(carries, None)?;
         self.passing_message(dialect.minor, MessageKind::Reply, carries.body, |session, start, fill| {
             let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap };
             if dialect.minor >= 2 {
                 put.u32(id);
                 put.u32(status);
@@ -219,7 +223,7 @@ fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
 }
 
 /// The service contexts that a message is sent with.
-struct Passing<'a> {
+struct ContextList<'a> {
     /// The character sets to tell the peer, in the first request of a connection.
     told: Option<Dialect>,
     /// Number and data of those that came with the body and pass on, and of those that were put beside it alone.
@@ -230,10 +234,10 @@ struct Passing<'a> {
     count: usize,
 }
 
-impl<'a> Passing<'a> {
+impl<'a> ContextList<'a> {
     /// Gathers the contexts. One that came is left out if it speaks of its connection, or if the edits
     /// replace or remove it.
-    fn new(carries: Carries<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
+    fn new(carries: MessageContents<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
         let (own, edits) = (carries.body.and_then(Body::headers), carries.headers);
         let mut kept = Vec::new();
         if let Some(headers) = own {
@@ -245,7 +249,7 @@ impl<'a> Passing<'a> {
             (brought, count) = edits.written(CDR_NAME, little, |header, out| {
                 let (id, data) = context(header)?;
                 // A list begins at a multiple of four, and so does each context in it.
-                let mut put = Put { out, shift: 0, swap: little != NATIVE_LITTLE };
+                let mut put = CdrWriter { out, shift: 0, swap: little != NATIVE_LITTLE };
                 put.u32(id);
                 put.octets(data);
                 Ok(())
@@ -256,7 +260,7 @@ impl<'a> Passing<'a> {
 
     /// Writes the list. If `fill` has the bit 4, a context without meaning makes the list end half a block of
     /// eight later than it would; the other bits of `fill` are for the principal.
-    fn put(&self, put: &mut Put<'_>, fill: Option<usize>) {
+    fn put(&self, put: &mut CdrWriter<'_>, fill: Option<usize>) {
         let fill = fill.filter(|fill| fill & 4 != 0);
         let own = usize::from(self.told.is_some()) + usize::from(fill.is_some());
         put.count(own + self.kept.len() + self.count);
@@ -284,7 +288,7 @@ impl<'a> Passing<'a> {
 #[cold]
 fn gather<'a>(
     headers: &'a Headers,
-    carries: Carries<'a>,
+    carries: MessageContents<'a>,
     kept: &mut Vec<(u32, &'a [u8])>,
 ) -> Result<(), Failure> {
     if !headers.raw().is_empty() {

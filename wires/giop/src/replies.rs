@@ -10,13 +10,13 @@
 //! decode ends the connection, because the stream cannot be trusted then; an exception that does not decode
 //! fails its call alone.
 
-use crate::cdr::{Get, Put};
+use crate::cdr::{CdrWriter, Get};
 use crate::codesets::Dialect;
 use crate::contracts::exception_id;
-use crate::exceptions::{self, Explained, SystemException};
+use crate::exceptions::{self, FailureDetail, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
-use crate::session::{Asks, GiopSession, Serving, SetsTold};
+use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind};
 use crate::values::Cdr;
 use crate::violations::ProtocolError;
 use crate::{contexts, ior};
@@ -42,18 +42,22 @@ impl GiopSession {
     ///
     /// # Errors
     /// The results do not encode; the caller was told.
-    pub(crate) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+    pub(crate) fn answer_call(&mut self, serving: &InboundCall, answer: Answer<'_>) -> Result<(), Failure> {
         let sent = match answer {
-            Answer::Done(results) if serving.asks != Asks::Call && results.carries().body.is_some() => {
+            Answer::Done(results)
+                if serving.asks != RequestKind::Call && results.carries().body.is_some() =>
+            {
                 self.put_reply(serving, NO_EXCEPTION, results)
             }
-            Answer::Done(_) if serving.asks == Asks::NonExistent => {
+            Answer::Done(_) if serving.asks == RequestKind::NonExistent => {
                 self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(false))
             }
-            Answer::Done(_) if serving.asks == Asks::IsA => {
+            Answer::Done(_) if serving.asks == RequestKind::IsA => {
                 self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(true))
             }
-            Answer::Failed(failure) if serving.asks == Asks::IsA && failure.kind() == Kind::BadReference => {
+            Answer::Failed(failure)
+                if serving.asks == RequestKind::IsA && failure.kind() == Kind::BadReference =>
+            {
                 self.put_reply(serving, NO_EXCEPTION, &|sink: &mut dyn Sink| sink.bool(false))
             }
             Answer::Done(results) => self.put_reply(serving, NO_EXCEPTION, results),
@@ -85,14 +89,14 @@ impl GiopSession {
     }
 
     /// Bodies that are passed on, and headers, take the way by `passing`.
-    fn put_reply(&mut self, serving: &Serving, status: u32, values: &dyn Encode) -> Visit<()> {
+    fn put_reply(&mut self, serving: &InboundCall, status: u32, values: &dyn Encode) -> Visit<()> {
         let (id, dialect) = (serving.id, serving.dialect);
         let carries = values.carries();
         if carries.body.is_some() || carries.headers.is_some() {
             return self.put_reply_with(serving, status, values, carries);
         }
         self.message(dialect.minor, MessageKind::Reply, |session, start| {
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
             if dialect.minor >= 2 {
                 put.u32s([id, status, 0]);
             } else {
@@ -104,23 +108,23 @@ impl GiopSession {
 
     /// Tells the caller to ask at another place, for now. LOCATION_FORWARD_PERM is never sent: who forgets
     /// the old place cannot come back to it.
-    fn put_forward(&mut self, serving: &Serving, reference: &Reference) -> Visit<()> {
+    fn put_forward(&mut self, serving: &InboundCall, reference: &Reference) -> Visit<()> {
         self.put_reply(serving, LOCATION_FORWARD, &|sink: &mut dyn Sink| sink.reference(Some(reference)))
     }
 
     /// Answers with a system exception, and beside it, in a service context, what a peer of this make can
     /// show its user. Other ORBs ignore the context.
-    pub(crate) fn put_exception(&mut self, serving: &Serving, failure: &Failure) {
+    pub(crate) fn put_exception(&mut self, serving: &InboundCall, failure: &Failure) {
         let (id, minor) = (serving.id, serving.dialect.minor);
         let sent = self.message(minor, MessageKind::Reply, |session, start| {
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
             if minor >= 2 {
                 put.u32(id);
                 put.u32(SYSTEM_EXCEPTION);
             }
             put.u32(1);
             put.u32(contexts::FAILURE);
-            put.encapsulated(|put| Explained::put(failure, put));
+            put.encapsulated(|put| FailureDetail::put(failure, put));
             if minor >= 2 {
                 put.align(8);
             } else {
@@ -178,9 +182,9 @@ impl GiopSession {
             return Ok(());
         }
         match status {
-            NO_EXCEPTION | USER_EXCEPTION => self.sets_told = SetsTold::Heard,
-            LOCATION_FORWARD | LOCATION_FORWARD_PERM if self.sets_told == SetsTold::Once => {
-                self.sets_told = SetsTold::Again;
+            NO_EXCEPTION | USER_EXCEPTION => self.sets_told = CodeSetState::Heard,
+            LOCATION_FORWARD | LOCATION_FORWARD_PERM if self.sets_told == CodeSetState::Once => {
+                self.sets_told = CodeSetState::Again;
             }
             _ => {}
         }
@@ -197,7 +201,7 @@ impl GiopSession {
                 Outcome::Done(passed.unwrap_or_else(|| self.reply_body(header, get.pos, message)))
             }
             SYSTEM_EXCEPTION => {
-                let explained = explained.and_then(|data| Explained::get(data).ok());
+                let explained = explained.and_then(|data| FailureDetail::get(data).ok());
                 let failure = match SystemException::get(&mut get) {
                     Ok(exception) => exception.into_failure(explained),
                     Err(bad) => undecodable("a system exception", bad.into()),

@@ -19,12 +19,12 @@
 //! The first request of a connection tells the character sets, which hold from then on; if it is sent elsewhere, the next one tells them
 //! again.
 
-use crate::cdr::{DecodeError, Get, NATIVE_LITTLE, Put};
+use crate::addressing_trials::Addressing;
+use crate::cdr::{CdrWriter, DecodeError, Get, NATIVE_LITTLE};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
-use crate::session::{Asks, GiopSession, Role, Serving, SetsTold, expects};
+use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind, Role, expects};
 use crate::sink::CdrSink;
-use crate::trials::Addressing;
 use crate::values::Cdr;
 use crate::violations::ProtocolError;
 use crate::{components, contexts, ior, limits};
@@ -79,7 +79,7 @@ impl GiopSession {
         // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
         let (dialect, says) = match self.dialect {
             _ if minor == 0 => (Dialect::default(), false),
-            Some(dialect) => (Dialect { minor, ..dialect }, self.sets_told == SetsTold::Again),
+            Some(dialect) => (Dialect { minor, ..dialect }, self.sets_told == CodeSetState::Again),
             None => (choose(call.profile, minor), true),
         };
         let id = self.next_id;
@@ -90,7 +90,7 @@ impl GiopSession {
         })?;
         self.take_id(minor);
         if says {
-            (self.dialect, self.sets_told) = (Some(dialect), SetsTold::Once);
+            (self.dialect, self.sets_told) = (Some(dialect), CodeSetState::Once);
         }
         if is_asked {
             self.waiting.push_back(id);
@@ -118,8 +118,8 @@ impl GiopSession {
         let minor = dialect.minor;
         self.message(minor, MessageKind::Request, |session, start| {
             let addressing = session.addressing;
-            let mut put = Put { shift: shift(session, start), out: session.out.flat(), swap: false };
-            let contexts = |put: &mut Put<'_>| put_contexts(told, put);
+            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
+            let contexts = |put: &mut CdrWriter<'_>| put_contexts(told, put);
             put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, b"");
             values(session, start)
         })
@@ -144,7 +144,7 @@ impl GiopSession {
     pub(crate) fn body(&mut self, start: usize, dialect: Dialect, values: &dyn Encode) -> Visit<()> {
         let mark = self.out.mark();
         if dialect.minor >= 2 {
-            Put { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
+            CdrWriter { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
         }
         let before = self.out.position();
         let limit = limits::largest(&self.limits);
@@ -159,7 +159,7 @@ impl GiopSession {
     /// Appends values of GIOP 1.2 that are encoded already, aligned at 8; large ones by reference.
     pub(crate) fn encoded_body(&mut self, start: usize, values: &Bytes) {
         if !values.is_empty() {
-            Put { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
+            CdrWriter { shift: shift(self, start), out: self.out.flat(), swap: false }.align(8);
             self.out.splice(values.clone());
         }
     }
@@ -248,13 +248,13 @@ impl GiopSession {
         let key = message.slice(key);
         let operation = message.slice(operation);
         let asks = match &*operation {
-            b"_non_existent" | b"_not_existent" => Asks::NonExistent,
-            b"_is_a" => Asks::IsA,
-            _ => Asks::Call,
+            b"_non_existent" | b"_not_existent" => RequestKind::NonExistent,
+            b"_is_a" => RequestKind::IsA,
+            _ => RequestKind::Call,
         };
         let Some(call) = self.enter(id, dialect, asks, expects)? else { return Ok(()) };
         let type_id = match asks {
-            Asks::IsA => asked_type(&message, body, header.little)?,
+            RequestKind::IsA => asked_type(&message, body, header.little)?,
             _ => None,
         };
         // A message may end with the padding before a body that is not there.
@@ -270,7 +270,7 @@ impl GiopSession {
         let (sender, interface) = (Bytes::new(), Bytes::new());
         let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
         match asks {
-            Asks::Call => self.events.push_back(Event::Call(incoming)),
+            RequestKind::Call => self.events.push_back(Event::Call(incoming)),
             _ if expects == Expects::Nothing => {}
             _ => {
                 let key = incoming.key.clone();
@@ -291,7 +291,7 @@ impl GiopSession {
         &mut self,
         id: u32,
         dialect: Dialect,
-        asks: Asks,
+        asks: RequestKind,
         expects: Expects,
     ) -> Result<Option<CallId>, ProtocolError> {
         let serial = self.next_serial;
@@ -303,15 +303,17 @@ impl GiopSession {
             if self.serving.len() >= self.limits.outstanding {
                 let busy = self.busy();
                 match asks {
-                    Asks::Locate if dialect.minor < 2 => {
+                    RequestKind::Locate if dialect.minor < 2 => {
                         return Err(ProtocolError::TooManyOpen { limit: self.limits.outstanding });
                     }
-                    Asks::Locate => self.refuse_locate(id, &busy),
-                    Asks::Call | Asks::NonExistent | Asks::IsA => self.refuse(id, dialect.minor, &busy),
+                    RequestKind::Locate => self.refuse_locate(id, &busy),
+                    RequestKind::Call | RequestKind::NonExistent | RequestKind::IsA => {
+                        self.refuse(id, dialect.minor, &busy)
+                    }
                 }
                 return Ok(None);
             }
-            self.serving.push(Serving { serial, id, dialect, asks, cancelled: false });
+            self.serving.push(InboundCall { serial, id, dialect, asks, cancelled: false });
         }
         self.next_serial += 1;
         Ok(Some(CallId(serial)))
@@ -320,7 +322,7 @@ impl GiopSession {
     /// Tells the peer that nobody waits for this call any more. The servant may run all the same.
     pub(crate) fn send_cancel(&mut self, id: u32) {
         let sent = self.message(self.minor, MessageKind::CancelRequest, |session, start| {
-            Put { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
+            CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false }.u32(id);
             Ok(())
         });
         // Sixteen bytes exceed no limit that lets a request through.
@@ -328,7 +330,7 @@ impl GiopSession {
     }
 
     /// The peer withdraws a call. One that is not known was answered already. Its entry stays until its
-    /// answer is given, see `Serving::cancelled`.
+    /// answer is given, see `InboundCall::cancelled`.
     pub(crate) fn cancel_in(&mut self, header: &Header, message: &[u8]) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: message, pos: HEADER, base: 0, little: header.little };
         let id = get.u32()?;
@@ -346,7 +348,7 @@ impl GiopSession {
     }
 }
 
-/// What `Put` needs to know where a message began: added (wrapping) to the length of the send buffer's flat
+/// What `CdrWriter` needs to know where a message began: added (wrapping) to the length of the send buffer's flat
 /// part, it gives the offset in the message that began at `start`. Parts that are kept by reference count in
 /// the position and not in the flat part.
 #[inline]
@@ -364,7 +366,7 @@ fn choose(profile: &Profile, minor: u8) -> Dialect {
 
 /// The contexts of a request: the character sets, or none.
 #[inline]
-fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
+fn put_contexts(says: Option<Dialect>, put: &mut CdrWriter<'_>) {
     match says {
         None => put.u32(0),
         Some(dialect) => put_code_sets(dialect, put),
@@ -373,7 +375,7 @@ fn put_contexts(says: Option<Dialect>, put: &mut Put<'_>) {
 
 /// Once in a connection.
 #[cold]
-fn put_code_sets(dialect: Dialect, put: &mut Put<'_>) {
+fn put_code_sets(dialect: Dialect, put: &mut CdrWriter<'_>) {
     put.u32(1);
     put.u32(contexts::CODE_SETS);
     put.encapsulated(|put| codesets::put_context(dialect, put));
@@ -385,14 +387,14 @@ fn put_code_sets(dialect: Dialect, put: &mut Put<'_>) {
 #[inline]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn put_header(
-    put: &mut Put<'_>,
+    put: &mut CdrWriter<'_>,
     minor: u8,
     id: u32,
     is_asked: bool,
     profile: &Profile,
     addressing: Addressing,
     operation: &[u8],
-    contexts: impl FnOnce(&mut Put<'_>),
+    contexts: impl FnOnce(&mut CdrWriter<'_>),
     principal: &[u8],
 ) {
     if minor >= 2 {
@@ -416,7 +418,7 @@ pub(crate) fn put_header(
 /// Names the target in GIOP 1.2 (section 9.4.2.1): by its key, its profile, or a reference of that profile
 /// alone. A key is what every server takes; the others are written when it asks for them (`addressing`).
 #[inline]
-pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Put<'_>) {
+pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut CdrWriter<'_>) {
     match addressing {
         Addressing::Key => {
             put.u16(0);
@@ -428,14 +430,14 @@ pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut Pu
 }
 
 #[cold]
-fn put_profile(profile: &Profile, put: &mut Put<'_>) {
+fn put_profile(profile: &Profile, put: &mut CdrWriter<'_>) {
     put.u16(1);
     put.u32(ior::TAG_INTERNET_IOP);
     ior::put_profile(profile, put);
 }
 
 #[cold]
-fn put_reference(profile: &Profile, put: &mut Put<'_>) {
+fn put_reference(profile: &Profile, put: &mut CdrWriter<'_>) {
     put.u16(2);
     put.u32(0);
     let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };

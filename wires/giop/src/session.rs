@@ -18,11 +18,11 @@
 //!
 //! Nothing here blocks or looks at a clock: the link brings the time.
 
+use crate::addressing_trials::{Addressing, AddressingTrials};
 use crate::codesets::Dialect;
 use crate::frame::{self, Header, MessageKind};
 use crate::limits;
 use crate::sink::over;
-use crate::trials::{Addressing, Trials};
 use bytes::BytesMut;
 use everywire_model::MessageClock;
 use everywire_model::{
@@ -60,7 +60,7 @@ pub(crate) struct GiopSession {
     /// The number of the next request; it goes up by one and starts again at 0 after the greatest.
     pub(crate) next_id: u32,
     /// Calls taken and not answered; their serials ascend.
-    pub(crate) serving: Vec<Serving>,
+    pub(crate) serving: Vec<InboundCall>,
     /// How many of them are withdrawn.
     pub(crate) withdrawn: usize,
     /// The number of the next call that comes. It is this side's own, since a peer may use its request ids
@@ -69,12 +69,12 @@ pub(crate) struct GiopSession {
     /// The character sets of this connection's requests and of their answers, once they were agreed on: the
     /// client's choice.
     pub(crate) dialect: Option<Dialect>,
-    /// Whether whoever has them has been told of them: see [`SetsTold`].
-    pub(crate) sets_told: SetsTold,
+    /// Whether whoever has them has been told of them: see [`CodeSetState`].
+    pub(crate) sets_told: CodeSetState,
     /// How the peer wants objects to be named.
     pub(crate) addressing: Addressing,
     /// Requests that may have to name their objects in another way.
-    pub(crate) trials: Trials,
+    pub(crate) trials: AddressingTrials,
     /// Messages of which fragments are missing.
     pub(crate) assemblies: Vec<Assembly>,
     /// Bytes that all assemblies hold, or will when their current fragments are here.
@@ -82,7 +82,7 @@ pub(crate) struct GiopSession {
     /// A fragment whose bytes are moved to their assembly as they come.
     pub(crate) filling: Option<Filling>,
     /// A refused request, or a fragment of none, whose bytes are thrown away as they come.
-    pub(crate) discarding: Option<Discarding>,
+    pub(crate) discarding: Option<DiscardState>,
     /// Bytes of whole messages received so far.
     pub(crate) received: u64,
     /// There is no place for this peer: its first request is refused, for this reason.
@@ -97,7 +97,7 @@ pub(crate) struct GiopSession {
 /// elsewhere may not have looked at them: Sun's ORBs do not, where they know an object by a short name, and then take the next request for
 /// one without sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum SetsTold {
+pub(crate) enum CodeSetState {
     /// Told at the most once, and no result has come.
     #[default]
     Once,
@@ -131,7 +131,7 @@ pub(crate) enum State {
 
 /// A call of the peer that waits for its answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Serving {
+pub(crate) struct InboundCall {
     /// By this the runtime answers.
     pub(crate) serial: u64,
     /// By this the peer knows it.
@@ -139,7 +139,7 @@ pub(crate) struct Serving {
     /// The version and character sets that the answer has to have.
     pub(crate) dialect: Dialect,
     /// What kind of question it is, and so which message answers it.
-    pub(crate) asks: Asks,
+    pub(crate) asks: RequestKind,
     /// Withdrawn: the answer will be dropped. The entry stays until then, so that withdrawing calls does not let a
     /// peer have more of them executed at a time than the limit.
     pub(crate) cancelled: bool,
@@ -147,7 +147,7 @@ pub(crate) struct Serving {
 
 /// What the peer wants to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum RequestKind {
     /// An operation of a servant.
     Call,
     /// A LocateRequest.
@@ -187,7 +187,7 @@ pub(crate) struct Filling {
 
 /// Bytes at the front of the input that nobody wants.
 #[derive(Debug, Clone)]
-pub(crate) struct Discarding {
+pub(crate) struct DiscardState {
     /// How many have not passed yet.
     pub(crate) left: u64,
     /// What ends the connection when all of them have passed, if anything does.
@@ -387,8 +387,10 @@ impl Session for GiopSession {
             return Ok(());
         }
         match serving.asks {
-            Asks::Locate => self.answer_locate(&serving, answer),
-            Asks::Call | Asks::NonExistent | Asks::IsA => self.answer_call(&serving, answer),
+            RequestKind::Locate => self.answer_locate(&serving, answer),
+            RequestKind::Call | RequestKind::NonExistent | RequestKind::IsA => {
+                self.answer_call(&serving, answer)
+            }
         }
     }
 

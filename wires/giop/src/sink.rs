@@ -12,9 +12,9 @@
 //! * What CDR has no form for (maps, optional values, handles, null pointers) is refused as unsupported, and
 //!   what does not fit its shape (bounds, lengths) as the user's mistake; neither is ever cut to fit.
 
-use crate::cdr::{NATIVE_LITTLE, Put};
+use crate::cdr::{CdrWriter, NATIVE_LITTLE};
 use crate::codesets::{Dialect, Narrow, to_latin1};
-use crate::typecodes::{self, Enclosing};
+use crate::typecodes::{self, OpenTypes};
 use crate::{ior, limits, value_types};
 use bytes::Bytes;
 use everywire_model::send_buffer::SPLICE;
@@ -41,7 +41,7 @@ pub(crate) struct CdrSink<'r> {
     /// The value that comes next is none: that of a box which is null.
     null: bool,
     /// Optional values that are open, outermost first: whether each is written in chunks, or not, or is null.
-    values: Vec<Written>,
+    values: Vec<OptionalForm>,
     /// How many of them are in chunks, and where the size of the present chunk is in the flat buffer.
     level: u32,
     chunk: Option<usize>,
@@ -49,7 +49,7 @@ pub(crate) struct CdrSink<'r> {
 
 /// How an optional value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+enum OptionalForm {
     Null,
     Whole,
     Chunked,
@@ -78,8 +78,8 @@ impl<'r> CdrSink<'r> {
 
     /// A writer at the present end of the buffer.
     #[inline]
-    fn put(&mut self) -> Put<'_> {
-        Put { shift: self.shift, swap: self.swap, out: self.buffer.flat() }
+    fn put(&mut self) -> CdrWriter<'_> {
+        CdrWriter { shift: self.shift, swap: self.swap, out: self.buffer.flat() }
     }
 
     /// Refuses a part before it is copied, where the message would grow over the limit.
@@ -111,13 +111,13 @@ impl<'r> CdrSink<'r> {
     #[cold]
     fn open_value(&mut self, content: &Shape, len: usize) -> Visit<()> {
         if std::mem::take(&mut self.null) && len == 0 {
-            self.values.push(Written::Null);
+            self.values.push(OptionalForm::Null);
             return Ok(());
         }
         let Some(value) = ValueType::of(content) else { return Err(unsupported("an optional value")) };
         if len == 0 {
             self.put().u32(0);
-            self.values.push(Written::Null);
+            self.values.push(OptionalForm::Null);
             return Ok(());
         }
         let ids = value.told().count();
@@ -129,7 +129,7 @@ impl<'r> CdrSink<'r> {
             put.count(ids);
         }
         value.told().for_each(|id| put.string(id.as_bytes()));
-        self.values.push(if chunked { Written::Chunked } else { Written::Whole });
+        self.values.push(if chunked { OptionalForm::Chunked } else { OptionalForm::Whole });
         if chunked {
             self.level += 1;
             self.begin_chunk();
@@ -140,7 +140,7 @@ impl<'r> CdrSink<'r> {
     /// Ends an optional value.
     #[cold]
     fn close_value(&mut self) {
-        if self.values.pop() == Some(Written::Chunked) {
+        if self.values.pop() == Some(OptionalForm::Chunked) {
             self.end_chunk();
             let end = self.level.wrapping_neg();
             self.put().u32(end);
@@ -240,7 +240,7 @@ pub(crate) fn over(size: usize, limit: usize) -> Failure {
         .with_hint("raise the message limit on both sides, or send less at a time")
 }
 
-// Each takes the unsigned number of its size, which `Put` aligns and puts in order.
+// Each takes the unsigned number of its size, which `CdrWriter` aligns and puts in order.
 macro_rules! primitives {
     ($($name:ident $via:ident $convert:expr;)*) => {$(
         #[inline]
@@ -395,7 +395,7 @@ impl Sink for CdrSink<'_> {
             put.u32(0);
             return Ok(());
         }
-        typecodes::put(shape, &mut put, &mut Enclosing::default(), limits::TYPECODE_DEPTH)?;
+        typecodes::put(shape, &mut put, &mut OpenTypes::default(), limits::TYPECODE_DEPTH)?;
         if let Some(exception) = typecodes::exception(shape) {
             put.string(exception.id.as_bytes());
         }

@@ -12,7 +12,7 @@ mod write;
 
 pub(crate) use read::get;
 pub(crate) use values::{get_value, put_value};
-pub(crate) use write::{Enclosing, put};
+pub(crate) use write::{OpenTypes, put};
 
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Hold, Name, Struct};

@@ -42,7 +42,7 @@ pub(crate) struct Values<'a> {
     /// Optional values that are open, outermost first.
     pub(crate) open: Vec<Open<'a>>,
     /// Values that came, ascending by place.
-    seen: Vec<Seen>,
+    seen: Vec<ReceivedValue>,
     /// Where repository ids and lists of these began, ascending.
     ids: Vec<usize>,
     /// How many values in chunks are open.
@@ -63,7 +63,7 @@ pub(crate) struct Open<'a> {
 
 /// A value that came.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ReceivedValue {
     at: usize,
     /// The type that it was read as.
     read_as: u64,
@@ -94,9 +94,9 @@ impl<'a> Values<'a> {
     pub(crate) fn note(&mut self, at: usize, id: &str, budget: &mut Budget) -> Visit<()> {
         // Values are few beside their octets, but may have none of their own.
         budget.charge_elements(1)?;
-        budget.charge_bytes(size_of::<Seen>() as u64)?;
+        budget.charge_bytes(size_of::<ReceivedValue>() as u64)?;
         if let Err(place) = self.seen.binary_search_by_key(&at, |seen| seen.at) {
-            self.seen.insert(place, Seen { at, read_as: number(id), level: self.level });
+            self.seen.insert(place, ReceivedValue { at, read_as: number(id), level: self.level });
         }
         Ok(())
     }

@@ -26,13 +26,13 @@ pub(crate) struct Node {
     changes: AtomicU64,
     /// The last one that was made. The lock is held while another one is made, so that several askers do not
     /// make it at once.
-    repository: Mutex<Option<Made>>,
+    repository: Mutex<Option<CachedRepository>>,
     /// Lists of names that are read bit by bit.
     pub(crate) iterators: naming::Iterators,
 }
 
 /// A repository that was made.
-struct Made {
+struct CachedRepository {
     repository: Arc<Repository>,
     /// How many changes it has seen.
     seen: u64,
@@ -42,7 +42,7 @@ struct Made {
 
 /// What a repository is wanted for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum RepositoryQuery<'a> {
     /// Whatever is in it.
     Any,
     /// A definition that somebody asks for, by its id.
@@ -70,7 +70,7 @@ impl Node {
 
     /// The repository: one that has what is wanted, if anything has. Holders of an older one may go on with
     /// it: it never changes.
-    pub(crate) fn repository(&self, wanted: Wanted<'_>) -> Arc<Repository> {
+    pub(crate) fn repository(&self, wanted: RepositoryQuery<'_>) -> Arc<Repository> {
         let changes = self.changes.load(Ordering::Acquire);
         let mut held = self.repository.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
@@ -78,10 +78,11 @@ impl Node {
             // What is there is told, even if its object was withdrawn since; another one is made for what is
             // missing.
             let fits = match wanted {
-                Wanted::Any => false,
-                Wanted::Definition(id) | Wanted::Served(id) => made.repository.has(id),
+                RepositoryQuery::Any => false,
+                RepositoryQuery::Definition(id) | RepositoryQuery::Served(id) => made.repository.has(id),
             };
-            let lasts = !matches!(wanted, Wanted::Served(_)) && made.lasts.is_some_and(|until| begun < until);
+            let lasts = !matches!(wanted, RepositoryQuery::Served(_))
+                && made.lasts.is_some_and(|until| begun < until);
             if fits || lasts || made.seen == changes {
                 return Arc::clone(&made.repository);
             }
@@ -90,7 +91,7 @@ impl Node {
         let now = Instant::now();
         let took = now.saturating_duration_since(begun).max(Duration::from_micros(1));
         let lasts = now.checked_add(took.saturating_mul(LASTS));
-        *held = Some(Made { repository: Arc::clone(&repository), seen: changes, lasts });
+        *held = Some(CachedRepository { repository: Arc::clone(&repository), seen: changes, lasts });
         repository
     }
 }
@@ -113,7 +114,7 @@ impl WireState for Node {
     fn locate(&self, key: &[u8], type_id: Option<&str>) -> Option<Result<(), Failure>> {
         let interface = match key::parse(key) {
             Some((definition, id)) => {
-                self.repository(Wanted::Definition(id)).find(definition.kind, id)?;
+                self.repository(RepositoryQuery::Definition(id)).find(definition.kind, id)?;
                 definition.interface
             }
             None => naming::locate(self, key)?,

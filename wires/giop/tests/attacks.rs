@@ -265,7 +265,7 @@ fn g6_references_received_are_data() {
     // A target by profile or reference yields its key; where it points is not looked at.
     let evil = GIOP.publish(
         "IDL:x:1.0",
-        &[Place::socket("giop", Endpoint::Tcp { host: "169.254.169.254".into(), port: 80 })],
+        &[BindAddress::socket("giop", Endpoint::Tcp { host: "169.254.169.254".into(), port: 80 })],
         b"key",
     );
     let mut pair = Pair::new(Limits::default());

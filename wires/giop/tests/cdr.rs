@@ -330,7 +330,7 @@ fn references_and_nil() {
     is(any.clone(), Value::Reference(None), "00000001 00 000000 00000000", "01000000 00 000000 00000000");
     let reference = GIOP.publish(
         "IDL:x:1.0",
-        &[Place::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })],
+        &[BindAddress::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })],
         b"key",
     );
     for little in [false, true] {

@@ -43,8 +43,11 @@ fn a_unix_socket_of_another_host_is_kept_and_not_used() {
     assert_eq!(profile.components.len(), 4);
     assert!(profile.components.iter().any(|(tag, _)| *tag == components::TAG_OMNIORB_UNIX_TRANS));
     assert_eq!(profile.endpoints, [], "a socket elsewhere, and port 0, are no endpoints");
-    let own =
-        GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Unix { path: "/run/x".into() })], b"k");
+    let own = GIOP.publish(
+        "IDL:x:1.0",
+        &[BindAddress::socket("giop", Endpoint::Unix { path: "/run/x".into() })],
+        b"k",
+    );
     // The same of this host is used, and has the form that omniORB gives it.
     assert_eq!(GIOP.parse(&GIOP.print(&own)).unwrap(), own);
     assert_eq!(own.profiles[0].endpoints, [Endpoint::Unix { path: "/run/x".into() }]);
@@ -66,7 +69,7 @@ fn what_is_published_is_read_back_with_the_nearest_way_first() {
         Endpoint::InProcess { name: "here".into() },
     ];
     let reference =
-        GIOP.publish("IDL:a/B:1.0", &ends.clone().map(|end| Place::socket("giop", end)), b"\0\xffkey");
+        GIOP.publish("IDL:a/B:1.0", &ends.clone().map(|end| BindAddress::socket("giop", end)), b"\0\xffkey");
     let expected = [ends[3].clone(), ends[2].clone(), ends[0].clone(), ends[1].clone()];
     assert_eq!(reference.profiles[0].endpoints, expected);
     assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
@@ -76,7 +79,7 @@ fn what_is_published_is_read_back_with_the_nearest_way_first() {
 
 #[test]
 fn profiles_and_components_that_nobody_knows_survive() {
-    let mut reference = GIOP.publish("IDL:x:1.0", &[Place::socket("giop", tcp("h", 1))], b"k");
+    let mut reference = GIOP.publish("IDL:x:1.0", &[BindAddress::socket("giop", tcp("h", 1))], b"k");
     reference.profiles[0].components.push((0x1234_5678, bytes(b"\x01data")));
     reference.foreign.push((99, bytes(b"whatever")));
     assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
@@ -149,10 +152,10 @@ fn friendly_addresses_in_their_forms() {
         // Passed on as a value it leads to the same place.
         assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
     }
-    assert_eq!(GIOP.listen("iiop://127.0.0.1:0").unwrap(), Place::socket("giop", tcp("127.0.0.1", 0)));
+    assert_eq!(GIOP.listen("iiop://127.0.0.1:0").unwrap(), BindAddress::socket("giop", tcp("127.0.0.1", 0)));
     assert_eq!(
         GIOP.listen("iiop+unix:///x").unwrap(),
-        Place::socket("giop", Endpoint::Unix { path: "/x".into() })
+        BindAddress::socket("giop", Endpoint::Unix { path: "/x".into() })
     );
 }
 
@@ -454,8 +457,11 @@ fn an_ior_of_orbit_may_tell_a_port_of_ipv6_or_be_old() {
 
 #[test]
 fn an_ior_of_mico_without_tcp_leads_to_its_unix_socket() {
-    let own =
-        GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Unix { path: "/run/x".into() })], b"k");
+    let own = GIOP.publish(
+        "IDL:x:1.0",
+        &[BindAddress::socket("giop", Endpoint::Unix { path: "/run/x".into() })],
+        b"k",
+    );
     let (_, data) = own.profiles[0]
         .components
         .iter()
@@ -512,7 +518,7 @@ fn who_demands_tls_is_not_called_in_the_clear() {
     }
     // Ours with both take calls on both.
     let tls = Endpoint::layered(TLS, LayerOptions::default(), tcp("there", 684));
-    let places = [plain.clone(), tls.clone()].map(|endpoint| Place::socket("giop", endpoint));
+    let places = [plain.clone(), tls.clone()].map(|endpoint| BindAddress::socket("giop", endpoint));
     GIOP.check_way(&GIOP.publish("IDL:x:1.0", &places, b"k").profiles[0], &plain).unwrap();
     let alone = GIOP.publish("IDL:x:1.0", &places[1..], b"k");
     GIOP.check_way(&alone.profiles[0], &plain).unwrap_err();

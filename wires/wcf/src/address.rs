@@ -36,7 +36,7 @@ use ends::{is_local, placed};
 use everywire_auth::security::{Credentials, Secret};
 use everywire_idl::wsdl::Port;
 use everywire_model::reference::{escape, unescape};
-use everywire_model::{Address, Endpoint, Failure, Initiator, Place, Profile, Reference};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Profile, Reference};
 use notation::{NOTATIONS, SOCKETS, usual_port, wrong};
 use options::AddressOptions;
 use std::fmt;
@@ -61,18 +61,18 @@ pub fn parse(text: &str) -> Result<Reference, Failure> {
 /// # Errors
 ///
 /// The text is no address of this wire, a file that it names cannot be read, or nobody said who is let in.
-pub fn listen(text: &str) -> Result<Place, Failure> {
+pub fn listen(text: &str) -> Result<BindAddress, Failure> {
     let Parts { endpoint, key, wishes } = split(text)?;
     if !key.is_empty() {
         return Err(wrong("an address to listen at has no path: objects have theirs"));
     }
     let settings = wishes.server(&endpoint)?;
-    Ok(Place::Listen(profile(endpoint, key, settings)))
+    Ok(BindAddress::Listen(profile(endpoint, key, settings)))
 }
 
 /// A reference to an object served at these places: a profile for each address, since a message says by which address its service
 /// is meant (`To`, `Via`, `Host`).
-pub fn publish(type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+pub fn publish(type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
     let ways = places.iter().flat_map(|place| {
         place.profile().endpoints.iter().map(|endpoint| {
             let mut way = Profile { key: Bytes::copy_from_slice(key), ..place.profile().clone() };

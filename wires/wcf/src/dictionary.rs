@@ -6,7 +6,7 @@
 //! same session: the payload of an envelope begins with a table of new words, which are numbered 1, 3, 5
 //! and so on in the order in which they came.
 //!
-//! State: each direction of a session has its own words. `Words` are those that the peer sent; they only
+//! State: each direction of a session has its own words. `StringTable` are those that the peer sent; they only
 //! grow. `Outgoing` are this side's: a word is learned when it is written first, stands in `fresh` until a
 //! message carries the table (`fresh`, `told`), and is forgotten again with `forget` if its message is
 //! not sent. A third state is adopting: the session passes on messages of another session and keeps their
@@ -104,7 +104,7 @@ pub fn split(payload: &[u8]) -> Visit<(&[u8], &[u8])> {
 /// Sessions share them in an `Arc` with the bodies that refer to them; a new word is learned into a copy if
 /// somebody holds the old ones.
 #[derive(Debug, Clone)]
-pub struct Words {
+pub struct StringTable {
     words: Vec<Box<str>>,
     /// Bytes of all tables so far, length prefixes included.
     size: usize,
@@ -112,13 +112,13 @@ pub struct Words {
     quota: usize,
 }
 
-impl Default for Words {
+impl Default for StringTable {
     fn default() -> Self {
         Self::with_quota(MAX_SESSION_SIZE)
     }
 }
 
-impl Words {
+impl StringTable {
     /// No words yet, and at most `quota` bytes of them, length prefixes included (`MaxSessionSize`).
     pub fn with_quota(quota: usize) -> Self {
         Self { words: Vec::new(), size: 0, quota }
@@ -193,7 +193,7 @@ pub struct Outgoing {
     /// document that stands alone has no words to adopt.
     adopts: bool,
     /// Those words, and how many of them the peer was told.
-    adopted: Option<(Arc<Words>, usize)>,
+    adopted: Option<(Arc<StringTable>, usize)>,
     /// The most bytes of one message; 0: as many as there are.
     /// The writer of a body refuses beyond it.
     pub most: usize,
@@ -230,7 +230,7 @@ impl Outgoing {
     }
 
     /// The session words of a peer, for writing what it would; nothing is added to them.
-    pub fn known(incoming: &Words) -> Self {
+    pub fn known(incoming: &StringTable) -> Self {
         let mut words = HashMap::with_capacity(incoming.words.len());
         for (word, index) in incoming.words.iter().zip(0..) {
             // Of a word that came twice the first number counts.
@@ -249,7 +249,7 @@ impl Outgoing {
 
     /// Whether numbers of these words mean the same to the peer, once it is told those that it has not met.
     #[inline]
-    pub fn can_adopt(&self, words: &Arc<Words>) -> bool {
+    pub fn can_adopt(&self, words: &Arc<StringTable>) -> bool {
         match &self.adopted {
             Some((held, _)) if Arc::ptr_eq(held, words) => true,
             _ if words.is_empty() => true,
@@ -262,7 +262,7 @@ impl Outgoing {
 
     /// Takes over these words, which [`Outgoing::can_adopt`] said can be: the table of those that the peer has not met is fresh.
     #[inline]
-    pub fn adopt(&mut self, words: &Arc<Words>) {
+    pub fn adopt(&mut self, words: &Arc<StringTable>) {
         match &self.adopted {
             Some((held, _)) if Arc::ptr_eq(held, words) => {}
             _ if words.is_empty() => self.make_way(),
@@ -271,7 +271,7 @@ impl Outgoing {
     }
 
     #[cold]
-    fn adopt_more(&mut self, words: &Arc<Words>) {
+    fn adopt_more(&mut self, words: &Arc<StringTable>) {
         self.make_way();
         // The words of the other session as they stand now, and how many of them this peer knows already.
         let (held, told) = match self.adopted.take() {

@@ -5,7 +5,7 @@
 //! middle, be cut off, or be no WCF at all. What is cut off or broken is said at the place where reading
 //! ended; what came before is listed all the same.
 //!
-//! State (`Reading`): the encoding that the last preamble named, the words of the session so far, and
+//! State (`StreamState`): the encoding that the last preamble named, the words of the session so far, and
 //! whether the stream is protected from here on, which ends all reading but that of sizes. A Version record
 //! begins a new session, with words of its own.
 //!
@@ -21,7 +21,7 @@
 mod envelope;
 mod http;
 
-use crate::dictionary::Words;
+use crate::dictionary::StringTable;
 use crate::framing::faults::NAMESPACE;
 use crate::framing::preamble::{Encoding, Mode};
 use crate::framing::records::{self, Bounds, Record, RecordKind};
@@ -30,9 +30,9 @@ use crate::values::{self, TEXT};
 use crate::violations::ProtocolError;
 use everywire_idl::wsdl::names;
 use everywire_model::Interface;
-use everywire_model::body::Beside;
+use everywire_model::body::Attachments;
 use everywire_model::shape::Struct;
-use everywire_model::wire::{Called, Explained, Listing, Part};
+use everywire_model::wire::{Listing, MemberIndex, MessageListing, Part};
 use std::sync::Arc;
 
 /// Texts of any length are listed.
@@ -44,7 +44,7 @@ const WORDS: usize = 64 << 10;
 /// One direction of a connection.
 pub fn explain(bytes: &[u8]) -> Listing {
     let mut listing = Listing::default();
-    let mut reading = Reading::default();
+    let mut reading = StreamState::default();
     let (mut offset, mut opened) = (0, 0);
     while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
         if rest.first() == Some(&(RecordKind::Version as u8)) {
@@ -71,61 +71,67 @@ pub fn explain(bytes: &[u8]) -> Listing {
 }
 
 /// Gives the values of a session's messages its words. Later words do no harm to earlier messages, so that all share one table.
-fn give(words: &Words, messages: &mut [Explained]) {
+fn give(words: &StringTable, messages: &mut [MessageListing]) {
     let mut bodies = messages.iter_mut().filter_map(|message| message.values.as_mut()).peekable();
     if bodies.peek().is_none() {
         return;
     }
-    let reading = values::Reading { words: Arc::new(words.clone()), ..values::Reading::default() };
-    let beside = Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() });
+    let reading = values::BodyContext { words: Arc::new(words.clone()), ..values::BodyContext::default() };
+    let beside = Arc::new(Attachments { wire_state: Some(Arc::new(reading)), ..Attachments::default() });
     bodies.filter(|body| body.dialect != TEXT).for_each(|body| body.beside = Some(Arc::clone(&beside)));
 }
 
 /// The operation that a request is for, or the signal that a callback is, by its action.
-pub(crate) fn called(explained: &Explained, interface: &Interface) -> Option<Called> {
+pub(crate) fn called(explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
     // A fault has the action of its request where a service knows no better.
     if ["fault", "relates to", "status line"].iter().any(|name| explained.part(name).is_some()) {
         return None;
     }
     let action = explained.part("action")?;
     if let Some(index) = plan::index_of(interface, action.as_bytes()) {
-        return Some(Called::Operation(index));
+        return Some(MemberIndex::Operation(index));
     }
-    crate::soap::signal_of(interface, action).map(Called::Signal)
+    crate::soap::signal_of(interface, action).map(MemberIndex::Signal)
 }
 
 /// Whether the detail of a fault is this exception.
-pub(crate) fn is_raised(explained: &Explained, exception: &Struct) -> bool {
+pub(crate) fn is_raised(explained: &MessageListing, exception: &Struct) -> bool {
     let detail = explained.part("exception").and_then(names::QName::parse);
     detail.is_some_and(|detail| detail == names::type_name(&exception.id, &exception.name))
 }
 
 /// What one direction has told so far.
-struct Reading {
+struct StreamState {
     /// How its envelopes are encoded; unknown in the direction of the accepting side.
     encoding: Option<Encoding>,
     /// Whether the channel changes to another protocol with the next byte that no record begins with.
     upgrades: bool,
     /// What protects the stream from here on, once an upgrade has begun.
-    shield: Option<Shield>,
-    words: Words,
+    shield: Option<StreamSecurity>,
+    words: StringTable,
     /// How many more bytes the message that was not whole needs, where it tells its length.
     lacks: usize,
 }
 
-impl Default for Reading {
+impl Default for StreamState {
     fn default() -> Self {
-        Self { encoding: None, upgrades: false, shield: None, words: Words::with_quota(WORDS), lacks: 0 }
+        Self {
+            encoding: None,
+            upgrades: false,
+            shield: None,
+            words: StringTable::with_quota(WORDS),
+            lacks: 0,
+        }
     }
 }
 
-impl Reading {
+impl StreamState {
     /// The message at the front, and whether it is whole.
     /// `Err`: nothing can be read from here on.
-    fn message(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
+    fn message(&mut self, bytes: &[u8]) -> Result<(MessageListing, bool), ProtocolError> {
         let first = bytes.first().copied().unwrap_or_default();
         if self.shield.is_none() && self.upgrades && RecordKind::of_number(first).is_none() {
-            self.shield = Some(Shield::of(bytes));
+            self.shield = Some(StreamSecurity::of(bytes));
         }
         if let Some(shield) = &mut self.shield {
             return Ok(shield.piece(bytes));
@@ -135,7 +141,7 @@ impl Reading {
         }
         // HTTPS: what is in it stays hidden.
         if matches!(bytes, [0x14..=0x17, 3, 0..=4, ..]) {
-            let shield = self.shield.insert(Shield::Tls);
+            let shield = self.shield.insert(StreamSecurity::Tls);
             return Ok(shield.piece(bytes));
         }
         let kind = RecordKind::of_number(first).ok_or(ProtocolError::UnknownRecord { octet: first })?;
@@ -148,9 +154,9 @@ impl Reading {
     }
 
     /// Version, mode, via and encoding together.
-    fn preamble(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
+    fn preamble(&mut self, bytes: &[u8]) -> Result<(MessageListing, bool), ProtocolError> {
         *self = Self::default();
-        let mut message = Explained { kind: "Preamble".to_owned(), ..Explained::default() };
+        let mut message = MessageListing { kind: "Preamble".to_owned(), ..MessageListing::default() };
         let mut notes = Vec::new();
         while let Some(rest) = bytes.get(message.len..).filter(|rest| !rest.is_empty()) {
             let Some((Record { kind, content }, len)) = records::read(rest, &BOUNDS)? else { break };
@@ -195,10 +201,10 @@ impl Reading {
     }
 
     /// A record that stands for itself.
-    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
+    fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(MessageListing, bool), ProtocolError> {
         let mut message = begun(kind);
         let Some((record, len)) = records::read(bytes, &BOUNDS)? else {
-            return Ok((Explained { parts: Vec::new(), len: bytes.len(), ..message }, false));
+            return Ok((MessageListing { parts: Vec::new(), len: bytes.len(), ..message }, false));
         };
         self.upgrades |= matches!(kind, RecordKind::UpgradeRequest | RecordKind::UpgradeResponse);
         if len > 1 {
@@ -215,7 +221,7 @@ impl Reading {
     }
 
     /// An envelope with its size before it; what has come of it is listed.
-    fn sized(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
+    fn sized(&mut self, bytes: &[u8]) -> Result<(MessageListing, bool), ProtocolError> {
         let mut message = begun(RecordKind::SizedEnvelope);
         let Some((size, width)) = records::size(bytes.get(1..).unwrap_or_default())? else {
             message.len = bytes.len();
@@ -233,7 +239,7 @@ impl Reading {
     }
 
     /// An envelope in chunks, which are joined to be read.
-    fn chunked(&mut self, bytes: &[u8]) -> Result<(Explained, bool), ProtocolError> {
+    fn chunked(&mut self, bytes: &[u8]) -> Result<(MessageListing, bool), ProtocolError> {
         let mut message = begun(RecordKind::UnsizedEnvelope);
         let (mut joined, mut chunks, mut first) = (Vec::new(), 0, 0);
         let whole = loop {
@@ -268,7 +274,7 @@ impl Reading {
 }
 
 /// What protects a stream; it is cut where it cuts itself.
-enum Shield {
+enum StreamSecurity {
     /// Records of TLS, by their heads.
     Tls,
     /// The handshake of NegotiateStream (MS-NNS 2.2.1), until this side says that it is done; or until what comes is no record of it,
@@ -290,7 +296,7 @@ const HANDSHAKE: [&str; 3] = [
 /// Octets of a message of NegotiateStream: no implementation sends more.
 const FRAME: usize = 64 << 10;
 
-impl Shield {
+impl StreamSecurity {
     /// By its first bytes.
     fn of(bytes: &[u8]) -> Self {
         match bytes {
@@ -301,7 +307,7 @@ impl Shield {
     }
 
     /// The piece at the front, and whether it is whole.
-    fn piece(&mut self, bytes: &[u8]) -> (Explained, bool) {
+    fn piece(&mut self, bytes: &[u8]) -> (MessageListing, bool) {
         let whole = bytes.len();
         if matches!((&*self, bytes), (Self::Handshake, [first, ..]) if !(0x14..=0x16).contains(first)) {
             *self = Self::Frames;
@@ -339,12 +345,12 @@ impl Shield {
 }
 
 /// A message of which there is one part to list.
-fn alone(kind: &str, summary: String, len: usize, part: Part) -> Explained {
-    Explained { kind: kind.to_owned(), summary, len, parts: vec![part], ..Explained::default() }
+fn alone(kind: &str, summary: String, len: usize, part: Part) -> MessageListing {
+    MessageListing { kind: kind.to_owned(), summary, len, parts: vec![part], ..MessageListing::default() }
 }
 
 /// What is said of a record by its type alone.
-fn begun(kind: RecordKind) -> Explained {
+fn begun(kind: RecordKind) -> MessageListing {
     alone(kind.word(), kind.word().to_owned(), 1, part(0, 1, "record type", kind.word()))
 }
 
@@ -353,7 +359,7 @@ fn part(offset: usize, len: usize, name: &'static str, value: impl Into<String>)
 }
 
 /// Adds a part: `len` bytes at `offset` of what stands at `at` in the message; without a place, it is all of that.
-fn add(message: &mut Explained, at: Option<usize>, span: [usize; 2], name: &'static str, value: String) {
+fn add(message: &mut MessageListing, at: Option<usize>, span: [usize; 2], name: &'static str, value: String) {
     let [offset, len] = span;
     let (offset, len) = at.map_or((0, message.len), |at| (at + offset, len));
     message.parts.push(part(offset, len, name, value));
@@ -366,7 +372,7 @@ fn chunk_size(offset: usize, len: usize, size: usize) -> Part {
 }
 
 /// The rest of the stream as one message, with what is wrong.
-fn broken(breach: &ProtocolError, bytes: &[u8]) -> Explained {
+fn broken(breach: &ProtocolError, bytes: &[u8]) -> MessageListing {
     let wrong = part(0, bytes.len().min(1), "violation", breach.to_string());
     alone(breach.name(), breach.to_string(), bytes.len(), wrong)
 }

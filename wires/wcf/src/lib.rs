@@ -33,13 +33,15 @@ pub mod violations;
 pub mod wire_state;
 
 pub use settings::Settings;
-pub use values::{Form, Layout, QName, Reading, XML};
+pub use values::{BodyContext, Form, Layout, QName, XML};
 pub use violations::Violation;
 
 use everywire_model::shape::Struct;
-use everywire_model::wire::{Called, Capabilities, Discovery, Explained, Greeting, Listing, Present, Sniff};
+use everywire_model::wire::{
+    Capabilities, Discovery, Greeting, Listing, MemberIndex, MessageListing, PresenceList, Sniff,
+};
 use everywire_model::{
-    Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Place, Profile, Reference,
+    BindAddress, Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Profile, Reference,
     Resolver, Session, Wire, WireState,
 };
 use std::sync::Arc;
@@ -142,11 +144,11 @@ impl Wire for Wcf {
         address::print_friendly(reference)
     }
 
-    fn publish(&self, type_id: &str, places: &[Place], key: &[u8]) -> Reference {
+    fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference {
         address::publish(type_id, places, key)
     }
 
-    fn listen(&self, text: &str) -> Result<Place, Failure> {
+    fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
         address::listen(text)
     }
 
@@ -188,7 +190,7 @@ impl Wire for Wcf {
         metadata::discover(object)
     }
 
-    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+    fn list(&self, text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
         metadata::list(text, resolver)
     }
 
@@ -200,11 +202,11 @@ impl Wire for Wcf {
         explain::explain(bytes)
     }
 
-    fn called(&self, explained: &Explained, interface: &Interface) -> Option<Called> {
+    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
         explain::called(explained, interface)
     }
 
-    fn is_raised(&self, explained: &Explained, exception: &Struct) -> bool {
+    fn is_raised(&self, explained: &MessageListing, exception: &Struct) -> bool {
         explain::is_raised(explained, exception)
     }
 }

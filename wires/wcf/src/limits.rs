@@ -114,7 +114,7 @@ impl Default for Quotas {
 }
 
 /// Where a quota stands, which says what it can be.
-enum Place<'q> {
+enum QuotaField<'q> {
     /// A `long` in .NET's configuration.
     Long(&'q mut u64),
     /// An `int` there.
@@ -175,16 +175,16 @@ impl Quotas {
         let number = |most: u64| value.parse().ok().filter(|number| (1..=most).contains(number));
         // What is an `int` there is refused above its maximum here, too.
         let small = || number(i32::MAX as u64);
-        let what = if matches!(place, Place::Time(_)) {
+        let what = if matches!(place, QuotaField::Time(_)) {
             "a time, such as 30s or 00:00:30"
         } else {
             "a whole number greater than 0"
         };
         let set = match place {
-            Place::Long(quota) => number(i64::MAX as u64).map(|number| *quota = number),
-            Place::Int(quota) => small().map(|number| *quota = number as u32),
-            Place::Size(quota) => small().map(|number| *quota = number as usize),
-            Place::Time(quota) => duration(value).map(|time| *quota = time),
+            QuotaField::Long(quota) => number(i64::MAX as u64).map(|number| *quota = number),
+            QuotaField::Int(quota) => small().map(|number| *quota = number as u32),
+            QuotaField::Size(quota) => small().map(|number| *quota = number as usize),
+            QuotaField::Time(quota) => duration(value).map(|time| *quota = time),
         };
         set.map(|()| true).ok_or_else(|| {
             let what = format!("the quota {name} is {what}, not `{value}`");
@@ -193,26 +193,28 @@ impl Quotas {
     }
 
     /// What each name means. Two names set one quota: see the first arm.
-    fn place(&mut self, name: &str) -> Option<Place<'_>> {
+    fn place(&mut self, name: &str) -> Option<QuotaField<'_>> {
         let reader = &mut self.reader;
         Some(match &*name.to_ascii_lowercase() {
             // Whoever buffers messages gives room to them whole: the two are one quota here.
-            "maxreceivedmessagesize" | "maxbuffersize" => Place::Long(&mut self.max_received_message_size),
-            "maxdepth" => Place::Int(&mut reader.max_depth),
-            "maxstringcontentlength" => Place::Int(&mut reader.max_string_content_length),
-            "maxarraylength" => Place::Int(&mut reader.max_array_length),
-            "maxbytesperread" => Place::Int(&mut reader.max_bytes_per_read),
-            "maxnametablecharcount" => Place::Int(&mut reader.max_name_table_char_count),
-            "maxsessionsize" => Place::Size(&mut self.max_session_size),
-            "maxviasize" => Place::Size(&mut self.max_via_size),
-            "maxcontenttypesize" => Place::Size(&mut self.max_content_type_size),
-            "opentimeout" => Place::Time(&mut self.open_timeout),
-            "receivetimeout" => Place::Time(&mut self.receive_timeout),
-            "channelinitializationtimeout" => Place::Time(&mut self.channel_initialization_timeout),
-            "idletimeout" => Place::Time(&mut self.idle_timeout),
-            "maxconcurrentsessions" => Place::Size(&mut self.max_concurrent_sessions),
-            "maxconcurrentcalls" => Place::Size(&mut self.max_concurrent_calls),
-            "maxpendingconnections" => Place::Size(&mut self.max_pending_connections),
+            "maxreceivedmessagesize" | "maxbuffersize" => {
+                QuotaField::Long(&mut self.max_received_message_size)
+            }
+            "maxdepth" => QuotaField::Int(&mut reader.max_depth),
+            "maxstringcontentlength" => QuotaField::Int(&mut reader.max_string_content_length),
+            "maxarraylength" => QuotaField::Int(&mut reader.max_array_length),
+            "maxbytesperread" => QuotaField::Int(&mut reader.max_bytes_per_read),
+            "maxnametablecharcount" => QuotaField::Int(&mut reader.max_name_table_char_count),
+            "maxsessionsize" => QuotaField::Size(&mut self.max_session_size),
+            "maxviasize" => QuotaField::Size(&mut self.max_via_size),
+            "maxcontenttypesize" => QuotaField::Size(&mut self.max_content_type_size),
+            "opentimeout" => QuotaField::Time(&mut self.open_timeout),
+            "receivetimeout" => QuotaField::Time(&mut self.receive_timeout),
+            "channelinitializationtimeout" => QuotaField::Time(&mut self.channel_initialization_timeout),
+            "idletimeout" => QuotaField::Time(&mut self.idle_timeout),
+            "maxconcurrentsessions" => QuotaField::Size(&mut self.max_concurrent_sessions),
+            "maxconcurrentcalls" => QuotaField::Size(&mut self.max_concurrent_calls),
+            "maxpendingconnections" => QuotaField::Size(&mut self.max_pending_connections),
             _ => return None,
         })
     }

@@ -39,7 +39,7 @@ pub struct Plan {
     /// Headers that requests, or replies, carry parameters in.
     pub headers: Vec<QName>,
     /// The faults that the contract declares.
-    pub faults: Vec<Declared>,
+    pub faults: Vec<DeclaredFault>,
     /// Whether there is no reply.
     pub oneway: bool,
     /// Whether callers who succeed begin (`true`), or end (`false`), to listen to callbacks; `None`: the
@@ -53,7 +53,7 @@ pub struct Plan {
 
 /// A fault that a contract declares.
 #[derive(Debug)]
-pub struct Declared {
+pub struct DeclaredFault {
     /// How the contract names the exception.
     pub id: Name,
     /// Its detail's element.
@@ -170,7 +170,7 @@ impl Plan {
             Layout::new(wrapper, &namespace, fields, &result, own)
         };
         // An exception is known by its identifier; contracts written by hand have names only.
-        let declared = |detail: &Hold<Struct>| Declared {
+        let declared = |detail: &Hold<Struct>| DeclaredFault {
             id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
             detail: names::detail(operation, detail),
             action: names::fault_action(interface, operation, detail).into(),
@@ -213,7 +213,7 @@ impl Plan {
     }
 
     /// The declared fault with this exception.
-    pub fn fault(&self, exception: &Struct) -> Option<&Declared> {
+    pub fn fault(&self, exception: &Struct) -> Option<&DeclaredFault> {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         self.faults.iter().find(|declared| declared.id == *id)
     }

@@ -2,13 +2,13 @@
 //! Whoever comes beyond them waits for its turn; the first who came is the first who goes on.
 //!
 //! One `Throttle` stands in the settings of a place and is shared by all its connections, on whatever
-//! thread they are. `Held` is what one connection has of it, and the only caller of a `Gate`. A place that
+//! thread they are. `ConnectionPermits` is what one connection has of it, and the only caller of a `ThrottleQueue`. A place that
 //! becomes free goes to the first who waits without becoming free in between, so nobody who comes later
 //! overtakes; its session is woken by its `Waker` and asks again in `poll`.
 
-mod held;
+mod connection_permits;
 
-pub(crate) use held::Held;
+pub(crate) use connection_permits::ConnectionPermits;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,43 +18,43 @@ use std::task::Waker;
 /// What a place serves now, and the queues before it.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    pub(crate) sessions: Gate,
-    pub(crate) calls: Gate,
+    pub(crate) sessions: ThrottleQueue,
+    pub(crate) calls: ThrottleQueue,
 }
 
 /// Places that are taken, and a queue before them.
 /// The lock is held for a few instructions and never while somebody is woken.
 #[derive(Debug, Default)]
-pub(crate) struct Gate(Mutex<Queue>);
+pub(crate) struct ThrottleQueue(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
     /// Never more than the limit of the last who came.
     taken: usize,
     /// Empty unless all places are taken.
-    waiting: VecDeque<Arc<Turn>>,
+    waiting: VecDeque<Arc<ThrottleTicket>>,
 }
 
 /// A place in a queue.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct ThrottleTicket {
     /// Set once, by whoever left; the place then belongs to this turn.
     come: AtomicBool,
     /// Of the connection's link. Without one the turn is noticed when the link polls next.
     waker: Option<Waker>,
 }
 
-/// The result of `Gate::enter`.
+/// The result of `ThrottleQueue::enter`.
 pub(crate) enum Entry {
     /// There was a free place.
     Taken,
     /// All places are taken: the turn comes later.
-    Waits(Arc<Turn>),
+    Waits(Arc<ThrottleTicket>),
     /// The queue is full.
     Full,
 }
 
-impl Turn {
+impl ThrottleTicket {
     /// Whether a place has become this turn's.
     #[inline]
     pub(crate) fn has_come(&self) -> bool {
@@ -62,7 +62,7 @@ impl Turn {
     }
 }
 
-impl Gate {
+impl ThrottleQueue {
     /// A panic elsewhere while the lock was held leaves numbers that are still right.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -79,7 +79,7 @@ impl Gate {
         if queue.waiting.len() >= most {
             return Entry::Full;
         }
-        let turn = Arc::new(Turn { come: AtomicBool::new(false), waker: waker.cloned() });
+        let turn = Arc::new(ThrottleTicket { come: AtomicBool::new(false), waker: waker.cloned() });
         queue.waiting.push_back(Arc::clone(&turn));
         Entry::Waits(turn)
     }
@@ -100,7 +100,7 @@ impl Gate {
     }
 
     /// Leaves the queue. If the turn has come in between, its place goes to the next one.
-    pub(crate) fn give_up(&self, turn: &Arc<Turn>) {
+    pub(crate) fn give_up(&self, turn: &Arc<ThrottleTicket>) {
         let mut queue = self.queue();
         let before = queue.waiting.len();
         queue.waiting.retain(|other| !Arc::ptr_eq(other, turn));

@@ -4,8 +4,8 @@
 
 use everywire_idl::wsdl::Port;
 use everywire_model::{
-    Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Place, Reference, SendBuffer, Shape,
-    visit,
+    BindAddress, Call, Config, Endpoint, Expects, Failure, Kind, Method, Operation, Reference, SendBuffer,
+    Shape, visit,
 };
 use everywire_wcf::address::{
     listen, parse, parse_like, parse_port, print, print_friendly, protection, publish,
@@ -373,9 +373,9 @@ fn one_way_of_spelling() {
 #[test]
 fn what_is_published_can_be_called() {
     let place = listen("net.tcp://127.0.0.1:0?security=none&MaxReceivedMessageSize=123456").unwrap();
-    let Place::Listen(mut way) = place else { panic!("a socket") };
+    let BindAddress::Listen(mut way) = place else { panic!("a socket") };
     way.endpoints = vec![Endpoint::Tcp { host: "127.0.0.1".into(), port: 4321 }];
-    let reference = publish("", &[Place::Listen(way)], b"a/b");
+    let reference = publish("", &[BindAddress::Listen(way)], b"a/b");
     assert_eq!(print(&reference), "net.tcp://127.0.0.1:4321/a/b");
     let told = Settings::of(&reference.profiles[0]);
     assert_eq!(told.via(b"a/b"), "net.tcp://127.0.0.1:4321/a/b");

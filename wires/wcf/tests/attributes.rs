@@ -6,9 +6,9 @@ use crate::common;
 use crate::common::{arguments, body_in, decode, encode, unhex};
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Body, Budget, Definition, Failure, Interface, SendBuffer, Shape, Sink, Value};
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
-use everywire_wcf::values::{Form, ReaderQuotas, Reading, write_detail};
+use everywire_wcf::values::{BodyContext, Form, ReaderQuotas, write_detail};
 
 const ORDERS: &str = include_str!("contracts/orders.wsdl");
 
@@ -121,7 +121,7 @@ fn written(form: Form, value: &Value) -> Vec<u8> {
 }
 
 fn read(form: Form, bytes: &[u8]) -> Value {
-    decode(form, bytes, &Words::default(), &parameters())
+    decode(form, bytes, &StringTable::default(), &parameters())
 }
 
 fn refused(form: Form, bytes: &[u8]) -> Failure {
@@ -129,7 +129,7 @@ fn refused(form: Form, bytes: &[u8]) -> Failure {
 }
 
 fn refused_with(form: Form, bytes: &[u8], quotas: ReaderQuotas) -> Failure {
-    let reading = Reading { quotas, ..Default::default() };
+    let reading = BodyContext { quotas, ..Default::default() };
     let body: Body = common::body_with(form, bytes.to_vec(), 0, reading, Budget::default());
     body.read(|source| Value::decode(&parameters(), source)).expect_err("it is wrong and was read")
 }
@@ -288,13 +288,13 @@ fn every_cut_is_refused_or_read() {
     for form in [Form::Text, Form::Binary] {
         let whole = written(form, &sent(order(), integers(&[1])));
         for cut in (0..whole.len()).step_by(3) {
-            let body = body_in(form, whole[..cut].to_vec(), &Words::default(), Budget::default());
+            let body = body_in(form, whole[..cut].to_vec(), &StringTable::default(), Budget::default());
             let _ = body.read(|source| Value::decode(&parameters(), source));
         }
         for at in (0..whole.len()).step_by(5) {
             let mut bent = whole.clone();
             bent[at] ^= 0x11;
-            let body = body_in(form, bent, &Words::default(), Budget::default());
+            let body = body_in(form, bent, &StringTable::default(), Budget::default());
             let _ = body.read(|source| Value::decode(&parameters(), source));
         }
     }
@@ -331,7 +331,7 @@ fn details_of_faults_have_attributes() {
     for form in [Form::Text, Form::Binary] {
         let of = shape("shop::Firm");
         let bytes = detail(&of, &firm, form);
-        assert_eq!(decode(form, &bytes, &Words::default(), &Shape::Struct(of)), firm);
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &Shape::Struct(of)), firm);
     }
     let price = record(&[("Currency", text("E")), ("Value", text("1.5"))]);
     let written = detail(&shape("shop::Price"), &price, Form::Text);

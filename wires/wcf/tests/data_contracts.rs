@@ -9,7 +9,7 @@ use everywire_model::shape::{Arm, Array, Field, Hold, Map, Pointer, PointerKind,
 use everywire_model::{
     Budget, Bytes, Codec, Failure, Kind, SendBuffer, Shape, Sink, Value, value::TypedShape,
 };
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::nbfx::{self, Prefix, Record, Word, Writer};
 use everywire_wcf::values::{Form, XML, write_body};
@@ -44,8 +44,8 @@ fn integers(list: &[i128]) -> Value {
 }
 
 /// The bodies of a captured conversation, each with the words known when it was read.
-fn bodies(capture: &str, direction: &str) -> Vec<(Vec<u8>, Words)> {
-    let mut words = Words::default();
+fn bodies(capture: &str, direction: &str) -> Vec<(Vec<u8>, StringTable)> {
+    let mut words = StringTable::default();
     let rows = include_str!("golden/envelopes.tsv").lines().map(|row| row.split('\t').collect::<Vec<_>>());
     rows.filter(|row| row[0] == capture && row[2] == direction)
         .map(|row| {
@@ -191,7 +191,7 @@ fn every_shape_survives_in_both_forms_with_any_dictionary() {
     for mut outgoing in [Outgoing::inline(), Outgoing::statics(), Outgoing::session()] {
         let element = encode(Form::Binary, &value, &mut outgoing, &layout, &shape);
         let payload = payload_of(&mut outgoing, &element);
-        let mut words = Words::default();
+        let mut words = StringTable::default();
         let document = received(&mut words, &payload).unwrap();
         assert_eq!(document, element);
         assert_eq!(words.is_empty(), !outgoing.learns);
@@ -202,7 +202,7 @@ fn every_shape_survives_in_both_forms_with_any_dictionary() {
         assert_eq!((again.as_slice(), payload_of(&mut outgoing, &[])), (document, vec![0]));
     }
     let element = encode(Form::Text, &value, &mut Outgoing::inline(), &layout, &shape);
-    assert_eq!(decode(Form::Text, &element, &Words::default(), &shape), value);
+    assert_eq!(decode(Form::Text, &element, &StringTable::default(), &shape), value);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn bodies_are_piped_from_one_form_to_the_other() {
     let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| first.pipe(&shape, sink);
     write_body(Form::Text, &layout, &mut Outgoing::inline(), &visit, &mut out).unwrap();
-    let text = body_in(Form::Text, out.to_vec(), &Words::default(), Budget::default());
+    let text = body_in(Form::Text, out.to_vec(), &StringTable::default(), Budget::default());
     assert_eq!(XML.write(&mut |sink| text.pipe(&shape, sink)).unwrap().bytes, first.bytes);
 }
 
@@ -258,7 +258,7 @@ fn read(elements: &[(&str, &str)], shape: &Shape) -> Result<Value, Failure> {
     text.push_str("</Op>");
     let value =
         body(writer.into_bytes(), None, Budget::default()).read(|source| Value::decode(shape, source));
-    let text = body_in(Form::Text, text.into_bytes(), &Words::default(), Budget::default());
+    let text = body_in(Form::Text, text.into_bytes(), &StringTable::default(), Budget::default());
     let of_text = text.read(|source| Value::decode(shape, source));
     match (&value, &of_text) {
         (Ok(value), Ok(of_text)) => assert_eq!(value, of_text),
@@ -306,7 +306,7 @@ fn damaged_bodies_are_values_or_named_failures() {
     for form in [Form::Binary, Form::Text] {
         let element = encode(form, &value, &mut Outgoing::statics(), &layout, &shape);
         let read = |bytes: &[u8]| {
-            let body = body_in(form, bytes.to_vec(), &Words::default(), Budget::default());
+            let body = body_in(form, bytes.to_vec(), &StringTable::default(), Budget::default());
             body.read(|source| Value::decode(&shape, source))
         };
         for cut in (0..element.len()).step_by(3) {
@@ -379,7 +379,7 @@ fn a_second_element_for_one_member_is_refused_by_name() {
     let inner = parameters(&[("s", structure("S", &[("x", Shape::I32), ("y", Shape::I32)]))]);
     let document = |inside: &str| {
         let text = format!("<Op><s>{inside}</s></Op>").into_bytes();
-        let body = body_in(Form::Text, text, &Words::default(), Budget::default());
+        let body = body_in(Form::Text, text, &StringTable::default(), Budget::default());
         body.read(|source| Value::decode(&inner, source))
     };
     assert!(document("<x>1</x><y>2</y> <!-- --> <z/><z/>").is_ok());

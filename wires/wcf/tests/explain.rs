@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::channels::{connections, streams};
-use everywire_model::wire::Explained;
+use everywire_model::wire::MessageListing;
 use everywire_wcf::explain::explain;
 
-fn part<'a>(message: &'a Explained, name: &str) -> Vec<&'a str> {
+fn part<'a>(message: &'a MessageListing, name: &str) -> Vec<&'a str> {
     message.parts.iter().filter(|part| part.name == name).map(|part| part.value.as_str()).collect()
 }
 

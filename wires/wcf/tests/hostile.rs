@@ -8,11 +8,11 @@ use crate::common::{
 };
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Kind, Shape, Value};
-use everywire_wcf::dictionary::{Outgoing, Words};
+use everywire_wcf::dictionary::{Outgoing, StringTable};
 use everywire_wcf::limits::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_SESSION_SIZE};
 use everywire_wcf::nbfx::{self, Prefix, Record, Word, integer, xml};
 use everywire_wcf::text;
-use everywire_wcf::values::{Form, ReaderQuotas, Reading};
+use everywire_wcf::values::{BodyContext, Form, ReaderQuotas};
 use std::sync::Arc;
 
 /// An integer of five bytes with a group above 31 bits, and one that never ends.
@@ -25,7 +25,7 @@ fn n2_mb32_beyond_31_bits() {
         // The same as the length of a name, as a word's number, as a table's length.
         assert_eq!(violation(&unhex(&format!("40{digits}"))), "nbfx BadInteger", "{digits}");
         assert_eq!(violation(&unhex(&format!("42{digits}"))), "nbfx BadInteger", "{digits}");
-        let failure = received(&mut Words::default(), &unhex(digits)).unwrap_err();
+        let failure = received(&mut StringTable::default(), &unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadInteger"), "{digits}");
     }
     for digits in ["", "80", "ff", "ffffffff"] {
@@ -50,7 +50,7 @@ fn n2_lengths_of_two_gigabytes_are_refused_before_anything_is_allocated() {
 fn n3_a_session_dictionary_grows_to_its_quota_and_no_further() {
     // 64 bytes each, length included: 32 of them are the quota exactly.
     let word = |index: usize| format!("{index:0>63}");
-    let mut words = Words::default();
+    let mut words = StringTable::default();
     for index in 0..MAX_SESSION_SIZE / 64 {
         let mut payload = vec![64, 63];
         payload.extend_from_slice(word(index).as_bytes());
@@ -64,21 +64,24 @@ fn n3_a_session_dictionary_grows_to_its_quota_and_no_further() {
 
 #[test]
 fn n3_empty_session_words_count_by_their_length_prefix() {
-    let mut words = Words::default();
+    let mut words = StringTable::default();
     words.learn(&vec![0; MAX_SESSION_SIZE]).unwrap();
     assert_eq!(words.len(), MAX_SESSION_SIZE);
     assert_eq!(words.learn(&[0]).unwrap_err().code(), Some("nbfx SessionTooLarge"));
-    let failure = Words::default().learn(&vec![0; 1 << 20]).unwrap_err();
+    let failure = StringTable::default().learn(&vec![0; 1 << 20]).unwrap_err();
     assert_eq!(failure.code(), Some("nbfx SessionTooLarge"));
 }
 
 #[test]
 fn n3_a_table_must_fit_its_envelope_and_its_words_the_table() {
     for digits in ["05", "0501", "ffffffff07", "020561", "0401610561"] {
-        let failure = received(&mut Words::default(), &unhex(digits)).unwrap_err();
+        let failure = received(&mut StringTable::default(), &unhex(digits)).unwrap_err();
         assert_eq!(failure.code(), Some("nbfx BadTable"), "{digits}: {failure}");
     }
-    assert_eq!(received(&mut Words::default(), &unhex("0201ff")).unwrap_err().code(), Some("nbfx BadText"));
+    assert_eq!(
+        received(&mut StringTable::default(), &unhex("0201ff")).unwrap_err().code(),
+        Some("nbfx BadText")
+    );
 }
 
 /// This side keeps the quota of the peer: beyond it words are written in place.
@@ -88,7 +91,7 @@ fn n3_a_writer_stops_adding_words_at_the_quota() {
     let ids = (0..100).filter(|index| outgoing.id(&format!("{index:0>63}")).is_some()).count();
     assert_eq!(ids, 32);
     let payload = payload_of(&mut outgoing, &[]);
-    received(&mut Words::default(), &payload).unwrap();
+    received(&mut StringTable::default(), &payload).unwrap();
 }
 
 #[test]
@@ -255,11 +258,11 @@ fn payloads_cut_or_changed_leave_a_session_that_withstands() {
             for octet in [0x00, 0x7f, 0x80, 0xff] {
                 let mut damaged = envelope.payload.clone();
                 damaged[at] = octet;
-                if let Ok(document) = received(&mut Words::default(), &damaged) {
+                if let Ok(document) = received(&mut StringTable::default(), &damaged) {
                     withstands(document, &mut 0);
                 }
             }
-            if let Ok(document) = received(&mut Words::default(), &envelope.payload[..at]) {
+            if let Ok(document) = received(&mut StringTable::default(), &envelope.payload[..at]) {
                 withstands(document, &mut 0);
             }
         }
@@ -269,7 +272,7 @@ fn payloads_cut_or_changed_leave_a_session_that_withstands() {
 /// Names by number are as long as their words; numbers that no dictionary has are read, and resolved to nothing.
 #[test]
 fn unknown_words_are_no_words() {
-    let words = Words::default();
+    let words = StringTable::default();
     let read = records(&[0x42, 0x01, 0x01]).unwrap();
     assert_eq!(read, [Record::Element(Prefix::None, Word::Id(1)), Record::End]);
     assert_eq!(
@@ -374,7 +377,7 @@ fn text_that_is_not_well_formed_is_refused() {
 /// A body of one field in both forms: what reading it says with these quotas.
 fn refused_values(fields: &Shape, text: &str, binary: &str, quotas: ReaderQuotas) -> [Failure; 2] {
     let read = |form, bytes| {
-        let reading = Reading { quotas, ..Reading::default() };
+        let reading = BodyContext { quotas, ..BodyContext::default() };
         let body = body_with(form, bytes, 0, reading, Budget::default());
         body.read(|source| Value::decode(fields, source)).expect_err("the quota is exceeded")
     };
@@ -500,7 +503,7 @@ fn n4_members_in_any_order_cost_what_they_weigh() {
     }
     text.push_str("<a>2</a></Op>");
     let read = |budget| {
-        let body = body_with(Form::Text, text.clone().into_bytes(), 0, Reading::default(), budget);
+        let body = body_with(Form::Text, text.clone().into_bytes(), 0, BodyContext::default(), budget);
         body.read(|source| Value::decode(&shape, source))
     };
     let Value::Struct(values) = read(Budget::default()).unwrap() else { panic!("a struct") };
@@ -513,7 +516,7 @@ fn n4_members_in_any_order_cost_what_they_weigh() {
 fn n5_chained_pieces_of_base64_text_are_charged_and_joined() {
     let text = format!("<Op><v>{}</v></Op>", "<![CDATA[QUFB]]>&#65;&#65;&#65;&#65;<!-- -->\n".repeat(5_000));
     let read = |budget| {
-        let body = body_with(Form::Text, text.clone().into_bytes(), 0, Reading::default(), budget);
+        let body = body_with(Form::Text, text.clone().into_bytes(), 0, BodyContext::default(), budget);
         body.read(|source| Value::decode(&one(Shape::sequence(Shape::U8)), source))
     };
     let Value::Struct(values) = read(Budget::default()).unwrap() else { panic!("a struct") };
@@ -545,7 +548,7 @@ fn n5_a_short_document_does_not_become_a_long_text() {
 /// A peer takes words of a session up to its quota, whoever made them.
 #[test]
 fn n3_words_of_a_larger_session_are_not_passed_on() {
-    let mut words = Words::with_quota(10_000);
+    let mut words = StringTable::with_quota(10_000);
     words.learn(&[&[0xd0, 0x0f], &[b'w'; 2000][..]].concat()).unwrap();
     assert!(Outgoing::session().can_adopt(&Arc::new(words.clone())));
     words.learn(&[&[100], &[b'v'; 100][..]].concat()).unwrap();

@@ -8,7 +8,7 @@ use everywire_idl::wsdl::marks::Mark;
 use everywire_idl::wsdl::names;
 use everywire_model::shape::{Field, Hold, Struct};
 use everywire_model::*;
-use everywire_wcf::dictionary::{Outgoing, Words};
+use everywire_wcf::dictionary::{Outgoing, StringTable};
 use everywire_wcf::values::{Form, write_detail};
 use std::time::Instant;
 
@@ -127,6 +127,6 @@ fn a_detail_may_be_a_plain_value() {
                 "{text}"
             );
         }
-        assert_eq!(decode(form, &out.to_vec(), &Words::default(), &shape), value);
+        assert_eq!(decode(form, &out.to_vec(), &StringTable::default(), &shape), value);
     }
 }

@@ -7,7 +7,7 @@ use everywire_idl::wsdl::marks::{Attribute, Mark};
 use everywire_idl::wsdl::names::{self, QName};
 use everywire_model::shape::{Enum, Field, Hold, Struct, Text};
 use everywire_model::{Budget, Failure, Kind, SendBuffer, Shape, Sink, Value};
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, write_body};
 
@@ -73,7 +73,7 @@ fn items_that_an_operation_returns_are_called_as_its_result() {
         let wanted =
             "<FooResponse xmlns=\"urn:o\"><FooResult>1</FooResult><FooResult>2</FooResult></FooResponse>";
         assert_eq!(shown(form, &bytes), wanted);
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value);
     }
 }
 
@@ -84,7 +84,7 @@ fn texts_that_are_no_items_of_attributes_are_refused() {
     for form in FORMS {
         let value = held(list(&["a", "\u{a0}b", "c"]));
         let bytes = write(form, &fields, &value).unwrap();
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value);
         for wrong in ["", " ", "a b", "a\tb", "a\n", "\rb"] {
             let failure = write(form, &fields, &held(list(&["a", wrong]))).unwrap_err();
             assert_eq!(failure.kind(), Kind::BadArgument, "{wrong:?}");
@@ -98,7 +98,12 @@ fn texts_that_are_no_items_of_attributes_are_refused() {
     ] {
         let value = held(said("a b"));
         assert_eq!(
-            decode(Form::Text, &write(Form::Text, &fields, &value).unwrap(), &Words::default(), &fields),
+            decode(
+                Form::Text,
+                &write(Form::Text, &fields, &value).unwrap(),
+                &StringTable::default(),
+                &fields
+            ),
             value
         );
     }
@@ -112,7 +117,10 @@ fn members_with_blanks_are_no_items_of_attributes() {
     let member = |name: &str| Value::Member(name.to_owned());
     for form in FORMS {
         let value = held(Value::List(vec![member("Red"), member("Red")]));
-        assert_eq!(decode(form, &write(form, &fields, &value).unwrap(), &Words::default(), &fields), value);
+        assert_eq!(
+            decode(form, &write(form, &fields, &value).unwrap(), &StringTable::default(), &fields),
+            value
+        );
         let failure = write(form, &fields, &held(Value::List(vec![member("Dark Blue")]))).unwrap_err();
         assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
     }
@@ -124,7 +132,10 @@ fn octets_without_any_are_no_items_of_attributes() {
     let octets = |octets: &[u8]| Value::Bytes(octets.to_vec().into());
     for form in FORMS {
         let value = held(Value::List(vec![octets(&[1]), octets(&[2, 3])]));
-        assert_eq!(decode(form, &write(form, &fields, &value).unwrap(), &Words::default(), &fields), value);
+        assert_eq!(
+            decode(form, &write(form, &fields, &value).unwrap(), &StringTable::default(), &fields),
+            value
+        );
         let failure = write(form, &fields, &held(Value::List(vec![octets(&[])]))).unwrap_err();
         assert_eq!(failure.kind(), Kind::BadArgument, "{failure}");
     }
@@ -142,7 +153,7 @@ fn an_empty_list_with_a_default_is_refused() {
         for default in [None, Some("")] {
             let fields = with(default);
             let bytes = write(form, &fields, &none).unwrap();
-            assert_eq!(decode(form, &bytes, &Words::default(), &fields), none);
+            assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), none);
         }
     }
 }
@@ -153,7 +164,7 @@ fn items_of_attributes_are_taken_from_the_budget() {
     let bytes = format!("<Op xmlns=\"urn:o\"><o V=\"{}\"/></Op>", "a ".repeat(101)).into_bytes();
     let read = |elements| {
         let budget = Budget { elements, ..Budget::default() };
-        let body = body_in(Form::Text, bytes.clone(), &Words::default(), budget);
+        let body = body_in(Form::Text, bytes.clone(), &StringTable::default(), budget);
         body.read(|source| Value::decode(&fields, source))
     };
     let failure = read(100).unwrap_err();
@@ -177,13 +188,17 @@ fn a_late_attribute_has_the_prefixes_of_its_element() {
         (format!("<A {other}>a</A><C {other}/>"), value("a", "")),
     ] {
         let whole = format!("<Op xmlns=\"urn:o\"><o xmlns:q=\"urn:q\" q:V=\"v\">{inside}</o></Op>");
-        assert_eq!(decode(Form::Text, whole.as_bytes(), &Words::default(), &fields), wanted, "{inside}");
+        assert_eq!(
+            decode(Form::Text, whole.as_bytes(), &StringTable::default(), &fields),
+            wanted,
+            "{inside}"
+        );
     }
     // MC-NBFX: <Op><o xmlns:q="urn:q" q:V="v"><B xmlns:q="urn:other">b</B></o></Op>.
     let q = b"\x09\x01q\x05urn:q\x05\x01q\x01V\x98\x01v";
     let inside = b"\x40\x01B\x09\x01q\x09urn:other\x99\x01b";
     let whole = [&b"\x40\x02Op\x40\x01o"[..], q, inside, b"\x01\x01"].concat();
-    assert_eq!(decode(Form::Binary, &whole, &Words::default(), &fields), value("", "b"));
+    assert_eq!(decode(Form::Binary, &whole, &StringTable::default(), &fields), value("", "b"));
 }
 
 /// What a list of lists holds is in the namespace that the description of the list names, not in that of plain arrays.
@@ -201,7 +216,7 @@ fn lists_in_a_list_are_called_as_the_description_calls_them() {
         let shown = shown(form, &bytes);
         assert!(shown.contains(&format!(" xmlns:b=\"{}\"", name.namespace)), "{shown}");
         assert!(shown.contains("<b:ArrayOfThing><b:Thing><b:Id>1</b:Id>"), "{shown}");
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value);
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value);
     }
 }
 
@@ -218,7 +233,7 @@ fn a_list_that_is_nil_has_one_item_that_is() {
         let nil = "<v xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\" i:nil=\"true\"/>";
         for order in [format!("{nil}<n>5</n>"), format!("<n>5</n>{nil}")] {
             let body = format!("<Op xmlns=\"urn:o\">{order}</Op>");
-            let value = decode(Form::Text, body.as_bytes(), &Words::default(), &fields);
+            let value = decode(Form::Text, body.as_bytes(), &StringTable::default(), &fields);
             assert_eq!(value, record(vec![("v", Value::List(wanted.clone())), ("n", Value::Integer(5))]));
         }
     }
@@ -243,7 +258,7 @@ fn an_object_that_is_nil_in_a_list_is_refused() {
                 Form::Text => document.into_bytes(),
                 Form::Binary => binary(&document),
             };
-            let body = body_in(form, bytes, &Words::default(), Budget::default());
+            let body = body_in(form, bytes, &StringTable::default(), Budget::default());
             body.read(|source| Value::decode(&fields, source))
         };
         for (member, content) in [(Shape::sequence(point.clone()), &*items), (map(point.clone()), pair)] {

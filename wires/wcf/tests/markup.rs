@@ -5,9 +5,9 @@
 use crate::common::{arguments, body_in, body_with, decode, encode};
 use everywire_model::value::TypedShape;
 use everywire_model::{Body, Budget, SendBuffer, Shape, Sink, Value};
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
-use everywire_wcf::values::{Form, Reading, write_body};
+use everywire_wcf::values::{BodyContext, Form, write_body};
 
 /// .NET's XElement, an array of nodes, a named type of anything, an object, and a list of elements.
 const CONTRACT: &str = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:t="urn:m" targetNamespace="urn:m"
@@ -62,7 +62,7 @@ fn both(form: Form, value: &Value) -> (String, Value) {
     let shape = parameters();
     let mut words = Outgoing::statics();
     let bytes = encode(form, value, &mut words, &arguments("Put", "urn:m", &shape), &shape);
-    let read = decode(form, &bytes, &Words::default(), &shape);
+    let read = decode(form, &bytes, &StringTable::default(), &shape);
     let shown = match form {
         Form::Text => String::from_utf8(bytes).unwrap(),
         Form::Binary => to_xml(&bytes, static_word).unwrap(),
@@ -84,7 +84,7 @@ fn read(form: Form, content: &str) -> Result<Value, String> {
         Form::Text => memchr(&inner, b"<Put"),
         Form::Binary => inner.windows(3).position(|part| part == b"Put").unwrap() - 2,
     };
-    let body: Body = body_with(form, inner, at, Reading::default(), Budget::default());
+    let body: Body = body_with(form, inner, at, BodyContext::default(), Budget::default());
     body.read(|source| Value::decode(&shape, source)).map_err(|failure| failure.to_string())
 }
 
@@ -206,7 +206,7 @@ fn control_characters_stay_references() {
 fn namespaces_of_many_pieces_are_charged() {
     let content = format!("<doc xmlns:z='urn:{}'>{}</doc>", "z".repeat(6000), "<z:a/>".repeat(9000));
     let document = format!("<Put xmlns='urn:m'>{content}<all/></Put>").into_bytes();
-    let body = body_in(Form::Text, document, &Words::default(), Budget::for_message(64 << 10));
+    let body = body_in(Form::Text, document, &StringTable::default(), Budget::for_message(64 << 10));
     let failure = body.read(|source| Value::decode(&parameters(), source)).unwrap_err();
     assert!(failure.to_string().contains("bytes of decoded values"), "{failure}");
 }

@@ -8,7 +8,7 @@ use everywire_model::value::TypedShape;
 use everywire_model::{Budget, Shape, Value};
 use everywire_wcf::limits::MAX_REFERENCES;
 use everywire_wcf::nbfx::{Prefix, Record, Text as Chars, Word, Writer};
-use everywire_wcf::{Form, Reading};
+use everywire_wcf::{BodyContext, Form};
 
 const HEAD: &str = "<Op xmlns='urn:o' xmlns:i='http://www.w3.org/2001/XMLSchema-instance' \
                     xmlns:z='http://schemas.microsoft.com/2003/10/Serialization/' xmlns:a='urn:a'>";
@@ -30,7 +30,7 @@ fn read(shape: Shape, content: &str) -> Result<Value, String> {
         fields: vec![Field { name: "v".into(), shape }].into(),
     }));
     let body = format!("{HEAD}{content}</Op>").into_bytes();
-    let body = body_with(Form::Text, body, 0, Reading::default(), Budget::default());
+    let body = body_with(Form::Text, body, 0, BodyContext::default(), Budget::default());
     match body.read(|source| Value::decode(&parameters, source)) {
         Ok(Value::Struct(mut fields)) => Ok(fields.remove(0).1),
         Ok(other) => panic!("{other:?}"),

@@ -6,7 +6,7 @@ use crate::common::{arguments, decode};
 use everywire_idl::wsdl::marks::{Mark, within};
 use everywire_model::shape::{Alias, Field, Hold, Struct, Text};
 use everywire_model::{SendBuffer, Shape, Sink, Value};
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::xml::to_xml;
 use everywire_wcf::values::{Form, Layout, QName, write_body};
 
@@ -94,7 +94,7 @@ fn members_in_no_namespace_are_written_without_one() {
     for form in FORMS {
         let (bytes, told, _) = written(form, &layout, &fields, &value);
         assert_eq!(told, wanted, "{form:?}");
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}");
     }
 }
 
@@ -116,7 +116,7 @@ fn a_qualified_name_in_another_namespace_has_one_declaration_for_each() {
         for form in FORMS {
             let (bytes, told, _) = written(form, &layout, &fields, &value);
             assert!(told.contains(wanted), "{form:?}: {told}");
-            assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+            assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}");
         }
     }
 }
@@ -154,7 +154,7 @@ fn a_qualified_name_of_no_namespace_stays_in_none() {
         ] {
             assert!(told.contains(wanted), "{form:?}: {told}");
         }
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}: {told}");
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}: {told}");
     }
 }
 
@@ -189,7 +189,7 @@ fn items_and_members_are_where_mono_has_them() {
         r#"<Op xmlns="urn:o"><o xmlns="urn:o"><a xmlns="">5</a><c>y</c><e xmlns="">1</e><e xmlns="">2</e>"#,
         r#"<l xmlns="urn:o"><it xmlns="">1</it><it xmlns="">2</it></l><i xmlns="urn:p">z</i></o></Op>"#
     );
-    assert_eq!(decode(Form::Text, mono.as_bytes(), &Words::default(), &fields), value);
+    assert_eq!(decode(Form::Text, mono.as_bytes(), &StringTable::default(), &fields), value);
     let layout = arguments("Op", "urn:o", &fields);
     for form in FORMS {
         let (bytes, told, _) = written(form, &layout, &fields, &value);
@@ -198,7 +198,7 @@ fn items_and_members_are_where_mono_has_them() {
             r#"<l><it xmlns="">1</it><it xmlns="">2</it></l><b:i xmlns:b="urn:p">z</b:i></o></Op>"#
         );
         assert!(told.ends_with(wanted), "{form:?}: {told}");
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}");
     }
 }
 
@@ -220,7 +220,7 @@ fn parameters_are_in_the_namespace_that_is_theirs() {
             r#"<b:c xmlns:b="urn:m">1</b:c><b:c xmlns:b="urn:m">2</b:c></Op>"#
         );
         assert_eq!(told, wanted, "{form:?}");
-        assert_eq!(decode(form, &bytes, &Words::default(), &fields), value, "{form:?}");
+        assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}");
     }
 }
 

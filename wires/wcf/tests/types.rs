@@ -5,10 +5,10 @@
 use crate::common::{arguments, body_of, body_with, each_document, results};
 use everywire_model::shape::{Alias, Arm, Enum, Field, Hold, Map, Struct, Text, Union};
 use everywire_model::{Budget, SendBuffer, Shape, Sink, Value, value::TypedShape};
-use everywire_wcf::dictionary::{Outgoing, Words, static_word};
+use everywire_wcf::dictionary::{Outgoing, StringTable, static_word};
 use everywire_wcf::nbfx::{self, xml::to_xml};
 use everywire_wcf::text::{Event, Reader};
-use everywire_wcf::values::{Form, Layout, QName, ReaderQuotas, Reading, write_body, write_detail};
+use everywire_wcf::values::{BodyContext, Form, Layout, QName, ReaderQuotas, write_body, write_detail};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -255,7 +255,7 @@ fn captured_text_of_every_type_is_read_and_written_with_the_same_meaning() {
         // Other captures echo other numbers.
         let echoes = capture.ends_with("-types");
         let Some((list, value, layout)) = expected(wrapper).filter(|_| echoes) else { continue };
-        let read = body_with(Form::Text, document.into(), base, Reading::default(), Budget::default())
+        let read = body_with(Form::Text, document.into(), base, BodyContext::default(), Budget::default())
             .read(|source| Value::decode(&list, source));
         // NaN is not equal to itself: what was read is compared as people see it.
         assert_eq!(format!("{:?}", read.unwrap()), format!("{value:?}"), "{capture} {wrapper}");
@@ -300,7 +300,7 @@ fn captured_binary_of_every_type_is_read_and_written_with_the_same_meaning() {
         else {
             return;
         };
-        let reading = Reading { words: Arc::new(words.clone()), ..Reading::default() };
+        let reading = BodyContext { words: Arc::new(words.clone()), ..BodyContext::default() };
         let read = body_with(Form::Binary, document.to_vec(), range.start, reading, Budget::default())
             .read(|source| Value::decode(&list, source));
         assert_eq!(format!("{:?}", read.unwrap()), format!("{value:?}"), "{} {wrapper}", envelope.capture);
@@ -345,7 +345,8 @@ fn a_fault_detail_is_an_element_of_its_own() {
         let Some(base) = document.find("<MyFault") else { continue };
         let end = document.find("</MyFault>").unwrap() + "</MyFault>".len();
         assert_eq!(meaning(&document[base..end]), meaning(&detail));
-        let body = body_with(Form::Text, document.into_bytes(), base, Reading::default(), Budget::default());
+        let body =
+            body_with(Form::Text, document.into_bytes(), base, BodyContext::default(), Budget::default());
         assert_eq!(body.read(|source| Value::decode(&whole, source)).unwrap(), value);
         count += 1;
     }
@@ -354,9 +355,9 @@ fn a_fault_detail_is_an_element_of_its_own() {
     let mut out = SendBuffer::new();
     write_detail(Form::Binary, &shape, None, &mut Outgoing::statics(), &visit, &mut out).unwrap();
     assert_eq!(meaning(&to_xml(&out.to_vec(), static_word).unwrap()), meaning(&detail));
-    let body = body_with(Form::Binary, out.to_vec(), 0, Reading::default(), Budget::default());
+    let body = body_with(Form::Binary, out.to_vec(), 0, BodyContext::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&whole, source)).unwrap(), value);
-    assert_eq!(Words::default().len(), 0);
+    assert_eq!(StringTable::default().len(), 0);
 }
 
 fn nameless(members: Vec<(&'static str, Shape)>) -> Shape {
@@ -407,7 +408,7 @@ fn fields_that_are_headers_stand_apart_and_are_found_in_the_envelope() {
                 ([head, body, vec![1, 1]].concat(), base)
             }
         };
-        let body = body_with(form, document, base, Reading::default(), Budget::default());
+        let body = body_with(form, document, base, BodyContext::default(), Budget::default());
         assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), value, "{form:?}");
     }
 }
@@ -427,13 +428,13 @@ fn bare_bodies_have_no_wrapper_and_wrappers_may_be_called_like_their_field() {
             Form::Binary => (&b"\x56\x02\x56\x0e"[..], &b"\x01\x01"[..]),
         };
         let document = [head, &bytes, tail].concat();
-        let body = body_with(form, document, head.len(), Reading::default(), Budget::default());
+        let body = body_with(form, document, head.len(), BodyContext::default(), Budget::default());
         assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), value);
 
         let list = nameless(vec![("Echo", text())]);
         let value = record(vec![("Echo", said("e"))]);
         let bytes = written(form, &value, &mut Outgoing::statics(), &arguments("Echo", PEERS, &list), &list);
-        let body = body_with(form, bytes, 0, Reading::default(), Budget::default());
+        let body = body_with(form, bytes, 0, BodyContext::default(), Budget::default());
         assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), value);
     }
 }
@@ -444,11 +445,11 @@ fn there_and_back(shape: &Shape, value: &Value) -> String {
     let whole = record(vec![("v", value.clone())]);
     let layout = arguments("Op", "urn:o", &list);
     let binary = written(Form::Binary, &whole, &mut Outgoing::statics(), &layout, &list);
-    let body = body_with(Form::Binary, binary, 0, Reading::default(), Budget::default());
+    let body = body_with(Form::Binary, binary, 0, BodyContext::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), whole);
     let text = written(Form::Text, &whole, &mut Outgoing::inline(), &layout, &list);
     let shown = String::from_utf8(text.clone()).unwrap();
-    let body = body_with(Form::Text, text, 0, Reading::default(), Budget::default());
+    let body = body_with(Form::Text, text, 0, BodyContext::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), whole, "{shown}");
     shown
 }
@@ -515,7 +516,7 @@ fn dates_of_operations_are_records_and_those_of_types_text() {
         }
     }
     assert_eq!(kinds, [true, false, false]);
-    let body = body_with(Form::Binary, bytes, 0, Reading::default(), Budget::default());
+    let body = body_with(Form::Binary, bytes, 0, BodyContext::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&list, source)).unwrap(), value);
 }
 

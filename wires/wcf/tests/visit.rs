@@ -7,10 +7,10 @@ use everywire_model::shape::{
     Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Shape, Struct, Text,
 };
 use everywire_model::{Budget, Codec, Failure, Kind, Sink, TypeCode, Value};
-use everywire_wcf::dictionary::{Outgoing, Words};
+use everywire_wcf::dictionary::{Outgoing, StringTable};
 use everywire_wcf::limits::MAX_DEPTH;
 use everywire_wcf::nbfx::{Reader, Record, Word};
-use everywire_wcf::values::{Form, Reading, XML};
+use everywire_wcf::values::{BodyContext, Form, XML};
 use std::sync::Arc;
 
 fn structure(name: &'static str, fields: Vec<(&'static str, Shape)>) -> Shape {
@@ -33,7 +33,7 @@ fn colour() -> Shape {
 }
 
 /// The element in the SOAP body of a document.
-fn body_element<'a>(document: &'a [u8], words: &Words) -> &'a [u8] {
+fn body_element<'a>(document: &'a [u8], words: &StringTable) -> &'a [u8] {
     let mut reader = Reader::new(document);
     let (mut in_body, mut start) = (false, None);
     loop {
@@ -76,7 +76,7 @@ fn check_call(capture: &str, operation: &str, arguments_: (Shape, Value), result
         let element = body_element(document, words);
         // From its place in the envelope, and alone.
         let base = element.as_ptr().addr() - document.as_ptr().addr();
-        let reading = Reading { words: Arc::new(words.clone()), ..Reading::default() };
+        let reading = BodyContext { words: Arc::new(words.clone()), ..BodyContext::default() };
         let whole = body_with(Form::Binary, document.to_vec(), base, reading, Budget::default());
         assert_eq!(&whole.read(|source| Value::decode(shape, source)).unwrap(), value, "{capture}");
         let body = body(element.to_vec(), Some(words), Budget::default());
@@ -330,7 +330,7 @@ fn n5_chained_octets_and_texts_are_charged_to_the_budget() {
 /// A word of 2000 bytes, named a thousand times by two bytes each.
 #[test]
 fn n5_words_that_repeat_are_charged_as_often() {
-    let mut words = Words::default();
+    let mut words = StringTable::default();
     words.learn(&[unhex("d00f"), vec![b'w'; 2000]].concat()).unwrap();
     let element = [unhex("400176"), unhex("aa01").repeat(1000), vec![1]].concat();
     for shape in [text(), Shape::sequence(Shape::U8), Shape::I32, colour(), Shape::Bool] {

@@ -54,7 +54,7 @@ pub(super) struct Challenged {
 }
 
 /// A peer that proved what it said.
-struct Proven {
+struct ProvenPeer {
     session: Key,
     mechanism: &'static str,
     /// Its message has an integrity code.
@@ -157,7 +157,7 @@ impl NtlmAcceptor {
         before: &Challenged,
         said: &Authenticate<'_>,
         hash: &Key,
-    ) -> Result<Option<Proven>, Failure> {
+    ) -> Result<Option<ProvenPeer>, Failure> {
         if !self.old_too {
             return Err(Failure::new(
                 Kind::Refused,
@@ -172,7 +172,7 @@ impl NtlmAcceptor {
             return Ok(None);
         }
         let session = keys::session_base(hash, before.challenge, *chosen);
-        Ok(Some(Proven { session, mechanism: "NTLMv1 with session security", has_mic: false }))
+        Ok(Some(ProvenPeer { session, mechanism: "NTLMv1 with session security", has_mic: false }))
     }
 
     /// Refuses what is not spoken here, and sealing with short keys.
@@ -206,7 +206,7 @@ fn answer(
     said: &Authenticate<'_>,
     hash: &Key,
     user: &str,
-) -> Result<Option<Proven>, Failure> {
+) -> Result<Option<ProvenPeer>, Failure> {
     let Some((proof, temp)) = said.nt.split_first_chunk::<16>() else {
         // Nothing, or what was never an answer: it proves nothing.
         return Ok(None);
@@ -220,7 +220,7 @@ fn answer(
     }
     let session = keys::hmac(&key, &[proof]);
     let has_mic = info.flags()? & pairs::HAS_MIC != 0;
-    Ok(Some(Proven { session, mechanism: "NTLMv2", has_mic }))
+    Ok(Some(ProvenPeer { session, mechanism: "NTLMv2", has_mic }))
 }
 
 /// What the acceptor says about itself: a server that is its own domain.

@@ -26,12 +26,12 @@ enum State {
     Start,
     /// The peer left out SPNEGO and began with NTLM, as Windows does now and then, or with Kerberos.
     Bare(Box<dyn Acceptor>),
-    Agreed(Box<Agreed>),
+    Agreed(Box<MechanismExchange>),
     Over,
 }
 
 /// The exchange of the mechanism that was agreed on.
-struct Agreed {
+struct MechanismExchange {
     inner: Box<dyn Acceptor>,
     /// The list of mechanisms as the initiator sent it: codes are over these octets.
     list: Vec<u8>,
@@ -75,7 +75,7 @@ impl SpnegoAcceptor {
             let what = "the peer offers neither NTLM nor a Kerberos that this side has keys for";
             return Err(Failure::new(Kind::Refused, Cause::Here, what));
         };
-        let mut agreed = Agreed {
+        let mut agreed = MechanismExchange {
             inner: acceptor(mechanism, Arc::clone(&self.users), &self.options)?,
             list: init.list.to_vec(),
             second_choice: index != 0,
@@ -97,7 +97,7 @@ impl SpnegoAcceptor {
     }
 }
 
-impl Agreed {
+impl MechanismExchange {
     /// One token of the mechanism, or a code, or both. `name` is the mechanism for the first reply.
     fn take(
         &mut self,

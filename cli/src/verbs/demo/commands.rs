@@ -15,11 +15,11 @@ pub(super) struct Group {
     pub(super) wire: &'static str,
     pub(super) title: &'static str,
     pub(super) address: String,
-    pub(super) commands: Vec<Try>,
+    pub(super) commands: Vec<DemoCommand>,
 }
 
 /// One command.
-pub(super) struct Try {
+pub(super) struct DemoCommand {
     pub(super) text: String,
     pub(super) does: &'static str,
 }
@@ -110,7 +110,7 @@ pub(super) fn groups(at: &Addresses) -> Vec<Group> {
     for (wire, scheme, title, rows) in ROWS {
         let Some(address) = at.tank.iter().find(|address| address.starts_with(scheme)) else { continue };
         let place = quoted(address);
-        let command = |(verb, rest, does): &(&str, &str, &'static str)| Try {
+        let command = |(verb, rest, does): &(&str, &str, &'static str)| DemoCommand {
             text: format!("everywire {verb} {place} {rest}").trim_end().to_owned(),
             does,
         };
@@ -127,7 +127,7 @@ fn opc(at: &Addresses) -> Option<Group> {
     let (_, rest) = class.split_once("://")?;
     let (host, _) = rest.split_once('/')?;
     let address = |path: &str| format!("opcda://{host}{}?level=none", path.replace("SERVER", &at.server));
-    let command = |(verb, path, rest, does): &(&str, &str, &str, &'static str)| Try {
+    let command = |(verb, path, rest, does): &(&str, &str, &str, &'static str)| DemoCommand {
         text: format!("everywire {verb} {} {rest}", quoted(&address(path))).trim_end().to_owned(),
         does,
     };

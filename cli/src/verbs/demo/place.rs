@@ -1,6 +1,6 @@
 //! The directory of the demo, and the server that DCOP applications meet at.
 //!
-//! States: the directory is made with the `Place`; a DCOP server may be started in it; `close` (or
+//! States: the directory is made with the `DemoDirectory`; a DCOP server may be started in it; `close` (or
 //! dropping) ends the server and removes the directory; a second time there is nothing left to do.
 //!
 //! Invariants: the directory has mode 700 and did not exist before. The server writes where it is into
@@ -18,12 +18,12 @@ use std::process::{Child, Command, Stdio};
 const APPLICATION: &str = "demo";
 
 /// A directory of this process's own.
-pub(super) struct Place {
+pub(super) struct DemoDirectory {
     directory: PathBuf,
     dcop: Option<Child>,
 }
 
-impl Place {
+impl DemoDirectory {
     /// Makes the directory in the user's runtime directory (`$XDG_RUNTIME_DIR`), else in the temporary
     /// one.
     pub(super) fn new() -> io::Result<Self> {
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for DemoDirectory {
     fn drop(&mut self) {
         self.close();
     }

@@ -28,7 +28,7 @@ const CAPACITY: f64 = 1000.0;
 const REMEMBERED: usize = 3600;
 
 /// A tank in memory, gone with the demo.
-pub(super) struct Vessel {
+pub(super) struct MemoryTank {
     state: Mutex<State>,
     /// Emits the object's signals, without holding the node that holds the object.
     signals: Signaller<dyn Tank>,
@@ -42,7 +42,7 @@ struct State {
     history: VecDeque<f64>,
 }
 
-impl Vessel {
+impl MemoryTank {
     /// A tank, exported under this key.
     pub(super) fn export(node: &Node, key: &str) -> Arc<Self> {
         let state = State { name: "Tank 1".into(), level: 100.0, ticks: 0, history: VecDeque::new() };
@@ -94,7 +94,7 @@ impl Vessel {
     }
 }
 
-impl Tank for Vessel {
+impl Tank for MemoryTank {
     fn fill(&self, litres: f64) -> Result<f64, Failure> {
         self.pour(litres, false)
     }

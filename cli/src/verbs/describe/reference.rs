@@ -11,11 +11,11 @@
 //! Invariant: nothing is called that could change the object: reading attributes and asking for the
 //! contract are all.
 
-use super::values::{self, Held};
+use super::values::{self, AttributeValue};
 use super::{Form, document};
+use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
 use crate::output::{self, Envelope, shown};
-use crate::trouble::{Done, Trouble};
 use crate::{people, stranger, target};
 use everywire::model::{Endpoint, InterfaceKind, Profile, Wire};
 use everywire::{Failure, Interface, Kind, Node, Object, Reference};
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct DescribeOptions<'a> {
     /// The contract of the object.
     pub(super) with: Option<&'a Path>,
     /// What the contract's preprocessor is given.
@@ -43,8 +43,8 @@ pub(super) struct Asked<'a> {
 
 /// Describes the object behind a reference. If it does not answer, the exit code says how: 1 no such object, 3 no such
 /// server, 5 no answer in time.
-pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
-    let Asked { with, preprocess, ask, form, deadline, json } = *asked;
+pub(super) fn describe(text: &str, asked: &DescribeOptions<'_>) -> Done {
+    let DescribeOptions { with, preprocess, ask, form, deadline, json } = *asked;
     let node = Node::from(Node::builder().deadline(deadline).shards(1).build());
     let object = node
         .object(text)
@@ -61,7 +61,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
                 None
             }
             Err(failure) if failure.kind() == Kind::BadReference => {
-                return Err(Trouble::failure("there is no object to ask", &failure));
+                return Err(CliError::failure("there is no object to ask", &failure));
             }
             Err(failure) => {
                 let answer = Err(failure.clone());
@@ -69,7 +69,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
                     print(&node, reference, None, Some(&answer), Duration::ZERO);
                 }
                 let value = as_json(&node, reference, None, Some(&answer));
-                let trouble = Trouble::failure("the object does not answer", &failure);
+                let trouble = CliError::failure("the object does not answer", &failure);
                 return Err(stranger::named(trouble, reference).with_value(value));
             }
         },
@@ -88,7 +88,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
     }
     if form.is_some() {
         let why = untold.as_ref().map_or("it did not tell its contract", Failure::message);
-        return Err(Trouble::usage("there is no contract to print in any form", why)
+        return Err(CliError::usage("there is no contract to print in any form", why)
             .hint("describe the contract's file instead"));
     }
     let interface = match &known {
@@ -105,7 +105,7 @@ pub(super) fn describe(text: &str, asked: &Asked<'_>) -> Done {
             if !json {
                 print(&node, reference, interface.map(|held| &**held), Some(&Err(failure.clone())), elapsed);
             }
-            Err(stranger::named(Trouble::failure("the object does not answer", &failure), reference)
+            Err(stranger::named(CliError::failure("the object does not answer", &failure), reference)
                 .with_value(value))
         }
         answer if json => {
@@ -212,7 +212,7 @@ fn named(interface: &Interface) -> String {
 }
 
 /// An interface, with what its attributes hold.
-fn with_values(mut interface: Json, held: &[Held]) -> Json {
+fn with_values(mut interface: Json, held: &[AttributeValue]) -> Json {
     let attributes = interface.get_mut("attributes").and_then(Json::as_array_mut);
     for (attribute, held) in attributes.into_iter().flatten().zip(held) {
         if let Some(attribute) = attribute.as_object_mut() {
@@ -223,14 +223,14 @@ fn with_values(mut interface: Json, held: &[Held]) -> Json {
 }
 
 /// Its members; `held` is what its attributes hold, where somebody was asked.
-fn print_members(interface: &Interface, held: &[Held]) {
+fn print_members(interface: &Interface, held: &[AttributeValue]) {
     let accessor = |index: usize| is_accessor(interface, index);
     for (_, operation) in interface.operations.iter().enumerate().filter(|(index, _)| !accessor(*index)) {
         shown(&format!("  {}", people::signature(operation)));
     }
     for (index, attribute) in attributes(interface).iter().enumerate() {
         let access = if attribute.written { "" } else { "readonly " };
-        let held = held.get(index).map(Held::text).unwrap_or_default();
+        let held = held.get(index).map(AttributeValue::text).unwrap_or_default();
         shown(&format!("  {access}attribute {} {}{held}", people::noun(attribute.shape), attribute.name));
     }
     for signal in interface.signals.iter() {

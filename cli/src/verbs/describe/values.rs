@@ -18,7 +18,7 @@ const MOST: usize = 256;
 const SHOWN: usize = 200;
 
 /// One attribute.
-pub(super) struct Held {
+pub(super) struct AttributeValue {
     /// For people and for programs; nothing if nobody was asked, or why it cannot be had.
     value: Option<Result<(String, Json), Failure>>,
     /// Its type, where its wire has a notation for types.
@@ -27,7 +27,7 @@ pub(super) struct Held {
     notify: Option<Notify>,
 }
 
-impl Held {
+impl AttributeValue {
     /// What stands behind the attribute's name: its value, cut at `SHOWN`, and in brackets its type and
     /// what is told of changes.
     pub(super) fn text(&self) -> String {
@@ -76,7 +76,7 @@ impl Held {
 }
 
 /// What the attributes of an object's own interfaces hold, in the order of interfaces and attributes.
-pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) -> Vec<Vec<Held>> {
+pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) -> Vec<Vec<AttributeValue>> {
     let notation = NodeNotation::new(node.clone(), Types::of(contract));
     // Properties have types in a notation, and say what is told of them, on one wire.
     let tells = object.reference().profiles.first().is_some_and(|profile| profile.wire == "dbus");
@@ -95,7 +95,7 @@ pub(super) fn of(object: &Object, node: &Node, contract: &Contract, own: usize) 
                     };
                     let mut spelled = String::new();
                     let signature = signature::of(attribute.shape, &mut spelled).ok().filter(|()| tells);
-                    Held {
+                    AttributeValue {
                         value,
                         signature: signature.map(|()| spelled),
                         notify: tells.then_some(attribute.notify),

@@ -9,9 +9,9 @@
 //! A class is named as in its address; `-` stands for the identity that the contract gives it. A contract's file is looked for
 //! beside the table.
 
+use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
-use crate::program::Told;
-use crate::trouble::{Done, Trouble};
+use crate::program::ContractExtras;
 use everywire::Interface;
 use everywire::model::Hold;
 use everywire_dynamic::json::Types;
@@ -26,7 +26,7 @@ pub(super) struct Class {
     /// The types of its contract.
     pub(super) types: Types,
     /// What its contract tells beside.
-    pub(super) told: Told,
+    pub(super) told: ContractExtras,
     /// The program that each of them has: a command line of the shell.
     pub(super) command: String,
 }
@@ -34,7 +34,7 @@ pub(super) struct Class {
 /// Reads a table; tells of all lines that are wrong at once.
 pub(super) fn read(file: &Path, given: &Preprocess) -> Done<Vec<Class>> {
     let what = || format!("the table of classes in {} cannot be used", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| Trouble::local(what(), &error))?;
+    let text = std::fs::read_to_string(file).map_err(|error| CliError::local(what(), &error))?;
     let beside = file.parent().unwrap_or_else(|| Path::new(""));
     let mut classes: Vec<(usize, Class)> = Vec::new();
     let mut wrong = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn read(file: &Path, given: &Preprocess) -> Done<Vec<Class>> {
         wrong.push("it names no class".to_owned());
     }
     if !wrong.is_empty() {
-        return Err(Trouble::usage(what(), wrong.join("; ")).hint(format!("a line is {LINE}")));
+        return Err(CliError::usage(what(), wrong.join("; ")).hint(format!("a line is {LINE}")));
     }
     Ok(classes.into_iter().map(|(_, class)| class).collect())
 }
@@ -83,6 +83,6 @@ fn class(line: &str, beside: &Path, given: &Preprocess) -> Result<Class, String>
     let interface = known.interface(name).map_err(|mistake| mistake.to_string())?.clone();
     let key = if class == "-" { interface.id.to_string() } else { class.to_owned() };
     let types = Types::of(&known.contract);
-    let told = Told::of(&known.contract, &interface);
+    let told = ContractExtras::of(&known.contract, &interface);
     Ok(Class { key, interface, types, told, command: rest.to_owned() })
 }

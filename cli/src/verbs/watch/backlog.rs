@@ -14,16 +14,16 @@ const MOST: usize = 64 << 20;
 const NEWS: usize = 512;
 
 /// What was told, with the round of the subscriptions that told it; `None` when it is time to end.
-pub(super) type News = Option<(u32, SignalEvent<Incoming>)>;
+pub(super) type BacklogEvent = Option<(u32, SignalEvent<Incoming>)>;
 
 /// Octets that wait; nothing when nobody reads any more.
 #[derive(Default)]
-struct Waiting {
+struct QueuedOctets {
     octets: Mutex<Option<usize>>,
     fewer: Condvar,
 }
 
-impl Waiting {
+impl QueuedOctets {
     fn lock(&self) -> MutexGuard<'_, Option<usize>> {
         self.octets.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,26 +31,26 @@ impl Waiting {
 
 /// Tells.
 #[derive(Clone)]
-pub(super) struct Teller {
-    news: mpsc::Sender<News>,
-    waiting: Arc<Waiting>,
+pub(super) struct BacklogSender {
+    news: mpsc::Sender<BacklogEvent>,
+    waiting: Arc<QueuedOctets>,
 }
 
 /// Gets what is told, in its order.
-pub(super) struct Told {
-    news: mpsc::Receiver<News>,
-    waiting: Arc<Waiting>,
+pub(super) struct BacklogReceiver {
+    news: mpsc::Receiver<BacklogEvent>,
+    waiting: Arc<QueuedOctets>,
 }
 
-pub(super) fn backlog() -> (Teller, Told) {
+pub(super) fn backlog() -> (BacklogSender, BacklogReceiver) {
     let (tell, told) = mpsc::channel();
-    let waiting = Arc::new(Waiting { octets: Mutex::new(Some(0)), fewer: Condvar::new() });
-    (Teller { news: tell, waiting: Arc::clone(&waiting) }, Told { news: told, waiting })
+    let waiting = Arc::new(QueuedOctets { octets: Mutex::new(Some(0)), fewer: Condvar::new() });
+    (BacklogSender { news: tell, waiting: Arc::clone(&waiting) }, BacklogReceiver { news: told, waiting })
 }
 
-impl Teller {
+impl BacklogSender {
     /// Waits for room first, but not with the word that it is time to end.
-    pub(super) fn tell(&self, news: News) {
+    pub(super) fn tell(&self, news: BacklogEvent) {
         let full = |octets: &mut Option<usize>| news.is_some() && octets.is_some_and(|octets| octets >= MOST);
         let mut octets = self.waiting.lock();
         if full(&mut octets) {
@@ -66,12 +66,12 @@ impl Teller {
     }
 }
 
-impl Told {
+impl BacklogReceiver {
     /// The next news; waits for so long at the most, or as long as it takes.
     ///
     /// # Errors
     /// There are none in this time, or ever.
-    pub(super) fn next(&self, within: Option<Duration>) -> Result<News, RecvTimeoutError> {
+    pub(super) fn next(&self, within: Option<Duration>) -> Result<BacklogEvent, RecvTimeoutError> {
         let news = match within {
             Some(within) => self.news.recv_timeout(within)?,
             None => self.news.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
@@ -84,14 +84,14 @@ impl Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for BacklogReceiver {
     fn drop(&mut self) {
         *self.waiting.lock() = None;
         self.waiting.fewer.notify_all();
     }
 }
 
-fn size(news: &News) -> usize {
+fn size(news: &BacklogEvent) -> usize {
     match news {
         Some((_, SignalEvent::Signal(heard))) => {
             let parts = [&heard.sender, &heard.key, &heard.interface, &heard.operation, &heard.body.bytes];
@@ -108,7 +108,7 @@ mod tests {
     use everywire::model::native::NATIVE;
     use everywire::model::{Codec, Shape};
 
-    fn heard(octets: usize) -> News {
+    fn heard(octets: usize) -> BacklogEvent {
         let values = vec![0; octets];
         let body = NATIVE.write(&mut |sink| sink.bytes(&Shape::sequence(Shape::U8), &values)).unwrap();
         let none = Bytes::new;

@@ -6,12 +6,12 @@
 //! Nothing comes over this side's own connection, so nobody says when the object is gone: it is asked each `PROBE` whether it is there.
 
 use super::Arguments;
-use crate::trouble::{Done, Trouble};
+use crate::cli_error::{CliError, Done};
 use everywire::model::signal::Listener;
 use everywire::model::{Contract, Endpoint, Hold, SignalEvent, Subscription, Wire};
 use everywire::{Interface, Node, Object};
 use everywire_dynamic::listening::{Registration, registration};
-use everywire_dynamic::watching::Wanted;
+use everywire_dynamic::watching::SignalFilter;
 use std::net::UdpSocket;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -33,7 +33,8 @@ pub(super) fn prepare(
     let type_id = &object.reference().type_id;
     let exact = own.iter().find(|interface| !type_id.is_empty() && interface.id == *type_id);
     let meant = exact.map_or(own, std::slice::from_ref);
-    let wanted = Wanted { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() };
+    let wanted =
+        SignalFilter { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() };
     let found = registration(contract, meant, wanted).map_err(|mistake| {
         super::not_watched(arguments, mistake).adding(
             "there are no signals on this wire: an object calls the callback objects that it was given",
@@ -44,7 +45,7 @@ pub(super) fn prepare(
         None => near(wire, object)?,
     };
     node.listen(&address).map_err(|failure| {
-        Trouble::failure(format!("cannot listen for calls of the object on `{address}`"), &failure)
+        CliError::failure(format!("cannot listen for calls of the object on `{address}`"), &failure)
     })?;
     Ok(found)
 }
@@ -85,7 +86,7 @@ fn near(wire: &dyn Wire, object: &Object) -> Done<String> {
                 .or_else(|_| UdpSocket::bind("0.0.0.0:0"))
                 .and_then(|socket| socket.connect((host.as_str(), *port)).and_then(|()| socket.local_addr()));
             let reached = reached
-                .map_err(|error| Trouble::local(format!("no address of this machine leads to {host}"), &error))?;
+                .map_err(|error| CliError::local(format!("no address of this machine leads to {host}"), &error))?;
             Ok(match reached.ip().to_canonical() {
                 std::net::IpAddr::V4(ip) => format!("{scheme}://{ip}:0"),
                 std::net::IpAddr::V6(ip) => format!("{scheme}://[{ip}]:0"),
@@ -95,7 +96,7 @@ fn near(wire: &dyn Wire, object: &Object) -> Done<String> {
             let socket = std::env::temp_dir().join(format!("everywire-watch-{}.sock", std::process::id()));
             Ok(format!("{scheme}+unix://{}", socket.display()))
         }
-        _ => Err(Trouble::usage(
+        _ => Err(CliError::usage(
             "this program cannot be called back",
             "the object calls back over a connection of its own, and nobody said how that one is protected",
         )

@@ -3,7 +3,7 @@
 use super::{Hop, Lane, orders};
 use crate::broken;
 use crate::contestants::published::{CHANGE_COPY, COPY_CHANGE, PASS, TYPED};
-use crate::contestants::{Missing, Stand};
+use crate::contestants::{Missing, ServerPlace};
 use crate::process::Launch;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ impl Hop for Broker {
         Ok(None)
     }
 
-    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
+    fn launch(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
         let program =
             std::env::current_exe().map_err(|error| broken(format!("this program's own file: {error}")))?;
         let launch = orders::at_home(self.lane, Launch::new(program).with(["broker"]), stand);

@@ -2,7 +2,7 @@
 
 use super::Hop;
 use crate::contestants::workshop::Workshop;
-use crate::contestants::{Missing, Stand};
+use crate::contestants::{Missing, ServerPlace};
 use crate::process::Launch;
 use everywire_model::Failure;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ impl Hop for Forwarder {
         build().map(|_| None)
     }
 
-    fn launch(&self, _: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
+    fn launch(&self, _: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
         let program = build()?;
         Ok(Launch::new(program).with([front.to_string(), back.to_string()]))
     }

@@ -18,7 +18,7 @@ mod router;
 
 use super::ours::orders;
 use super::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
-use super::{Between, Contestant, Missing, Route, Setup, Stand};
+use super::{Contestant, Intermediary, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
@@ -50,7 +50,7 @@ trait Hop {
     fn prepare(&self) -> Result<Option<String>, Missing>;
     /// The program that listens at port `front` and connects to port `back`, both of the loopback
     /// interface.
-    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure>;
+    fn launch(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure>;
     /// The file of this directory that it writes when it is ready; `None`: it is when it takes connections.
     fn ready(&self, _: &Path) -> Option<PathBuf> {
         None
@@ -86,7 +86,7 @@ fn of(lane: Lane) -> Vec<Contestant> {
         mode,
         route,
         published: None,
-        setup: Box::new(Through { lane, hop }),
+        setup: Box::new(HopSetup { lane, hop }),
     };
     let passing = |family, title: &str, route, hop: Box<dyn Hop>| {
         contestant(family, lane.name().to_owned(), title.to_owned(), route, PASS, Some(hop))
@@ -125,12 +125,12 @@ fn of(lane: Lane) -> Vec<Contestant> {
 }
 
 /// A client and a backend with a hop between them, or without.
-struct Through {
+struct HopSetup {
     lane: Lane,
     hop: Option<Box<dyn Hop>>,
 }
 
-impl Setup for Through {
+impl Setup for HopSetup {
     fn prepare(&self) -> Result<Option<String>, Missing> {
         self.hop.as_ref().map_or(Ok(None), |hop| hop.prepare())
     }
@@ -143,11 +143,11 @@ impl Setup for Through {
         !self.hop.as_ref().is_some_and(|hop| hop.sleeps()) || operation == SLEEPY
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         orders::backend(self.lane, stand).map(Some)
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         let mut plan = plan.clone();
         if self.hop.as_ref().is_some_and(|hop| hop.sleeps()) {
             plan.operation = Some(SLEEPY.to_owned());
@@ -160,9 +160,9 @@ impl Setup for Through {
         Some(self.lane.title())
     }
 
-    fn hop(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Option<Between>, Failure> {
+    fn hop(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Option<Intermediary>, Failure> {
         let Some(hop) = &self.hop else { return Ok(None) };
-        Ok(Some(Between { launch: hop.launch(stand, front, back)?, ready: hop.ready(stand.dir) }))
+        Ok(Some(Intermediary { launch: hop.launch(stand, front, back)?, ready: hop.ready(stand.dir) }))
     }
 
     fn starting(&self) -> Duration {

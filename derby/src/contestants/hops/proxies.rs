@@ -3,7 +3,7 @@
 
 use super::Hop;
 use crate::broken;
-use crate::contestants::{Missing, Stand};
+use crate::contestants::{Missing, ServerPlace};
 use crate::process::Launch;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Hop for Haproxy {
         Ok(Some(format!("HAProxy {number}")))
     }
 
-    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
+    fn launch(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
         let mode = if self.http { "http\n  http-reuse always" } else { "tcp" };
         let text = format!(
             "global\n  nbthread 1\n  maxconn 2000\ndefaults\n  mode {mode}\n  timeout connect 10s\n  timeout client 10m\n  timeout server \
@@ -48,7 +48,7 @@ impl Hop for Nginx {
         Ok(Some(said.rsplit(": ").next().unwrap_or_default().replace('/', " ")))
     }
 
-    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
+    fn launch(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
         let dir = stand.dir.display();
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("  {kind}_temp_path {dir}/{kind};\n"))

@@ -2,8 +2,8 @@
 //! sleeps of Mono's dispatchers.
 
 use super::{Hop, Lane};
-use crate::contestants::mono::{self, Built};
-use crate::contestants::{Missing, Stand};
+use crate::contestants::mono::{self, BuiltPrograms};
+use crate::contestants::{Missing, ServerPlace};
 use crate::process::Launch;
 use everywire_model::Failure;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ impl Hop for Router {
         built().map(|built| Some(built.version.clone()))
     }
 
-    fn launch(&self, stand: &Stand<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
-        let Built { router, awake, .. } = built()?;
+    fn launch(&self, stand: &ServerPlace<'_>, front: u16, back: u16) -> Result<Launch, Failure> {
+        let BuiltPrograms { router, awake, .. } = built()?;
         let launch =
             Launch::new("mono").with([router]).with(["--binding", self.binding, "--form", self.form]);
         let launch = launch.with(["--listen", &format!("127.0.0.1:{front}")]);
@@ -63,7 +63,7 @@ impl Hop for Router {
 }
 
 /// All of them share one build, and ask for it once.
-fn built() -> Result<&'static Built, Missing> {
-    static BUILT: OnceLock<Result<Built, Missing>> = OnceLock::new();
+fn built() -> Result<&'static BuiltPrograms, Missing> {
+    static BUILT: OnceLock<Result<BuiltPrograms, Missing>> = OnceLock::new();
     BUILT.get_or_init(mono::build).as_ref().map_err(Clone::clone)
 }

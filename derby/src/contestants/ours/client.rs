@@ -4,7 +4,7 @@
 //! operation. Every answer is looked at inside of the timed call, in all contestants alike: one that
 //! answers wrongly fails, and does not win.
 
-use super::courses::Course;
+use super::courses::WireCourse;
 use super::cycles;
 use super::servants::{Benchmarking, IRemoteObject, TEXT};
 use super::stubs::Stubs;
@@ -26,7 +26,7 @@ const BURST: u32 = 1000;
 pub(super) fn remote(
     node: &Node,
     ref_file: &Path,
-    course: Course,
+    course: WireCourse,
     home: Option<&str>,
     race: &Race,
     plan: &Plan,
@@ -37,39 +37,39 @@ pub(super) fn remote(
     if race.cycles {
         return cycles::run(course.connect_cycles(node, &references, home)?, race, plan);
     }
-    run(course.connect(node, &references)?, race, plan, 1, Judge::Strict)
+    run(course.connect(node, &references)?, race, plan, 1, AnswerCheck::Strict)
 }
 
 /// Calls objects of a server that somebody else wrote.
 pub(super) fn foreign(
     node: &Node,
     ref_file: &Path,
-    course: Course,
+    course: WireCourse,
     race: &Race,
     plan: &Plan,
 ) -> Result<(), Failure> {
     let text = std::fs::read_to_string(ref_file)
         .map_err(|error| broken(format!("{}: {error}", ref_file.display())))?;
     let references: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once('\t')).collect();
-    run(course.connect(node, &references)?, race, plan, 1, Judge::Lenient)
+    run(course.connect(node, &references)?, race, plan, 1, AnswerCheck::Lenient)
 }
 
 /// Calls objects of this process: the reference is the servant itself.
 pub(super) fn in_process(node: &Node, race: &Race, plan: &Plan) -> Result<(), Failure> {
     let address = node.listen("inproc://derby")?;
-    let course = Course::Giop;
+    let course = WireCourse::Giop;
     let names = course.export(node, super::LARGEST_MESSAGE);
     let places: Vec<String> = names.iter().map(|(name, _)| format!("{address}{name}")).collect();
     let references = names.iter().map(|(name, _)| *name).zip(places.iter().map(String::as_str)).collect();
     if race.cycles {
         return cycles::run(course.connect_cycles(node, &references, None)?, race, plan);
     }
-    run(course.connect(node, &references)?, race, plan, BATCH, Judge::Strict)
+    run(course.connect(node, &references)?, race, plan, BATCH, AnswerCheck::Strict)
 }
 
 /// What is done about an answer that the servers of the races would not give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Judge {
+enum AnswerCheck {
     /// It is wrong.
     Strict,
     /// The contract permits it, and nobody said what to answer: it is told once for each function, on standard error.
@@ -77,7 +77,7 @@ enum Judge {
 }
 
 /// Times the operations of a race other than cycles.
-fn run(stubs: Stubs, race: &Race, plan: &Plan, batch: u32, judge: Judge) -> Result<(), Failure> {
+fn run(stubs: Stubs, race: &Race, plan: &Plan, batch: u32, judge: AnswerCheck) -> Result<(), Failure> {
     match (race.number, stubs.hear) {
         (2, Some(hear)) if race.signals => signals(hear, race, plan),
         (2, _) => calls(&*stubs.calls, race, plan, batch, judge),
@@ -100,14 +100,14 @@ fn calls(
     race: &Race,
     plan: &Plan,
     batch: u32,
-    judge: Judge,
+    judge: AnswerCheck,
 ) -> Result<(), Failure> {
     for operation in race.operations {
         let mut told = false;
         let mut odd = |said: String, usual: &str| {
             let remark =
                 format!("{} answered {said}, where the servers of the races answer {usual}", operation.name);
-            if judge == Judge::Strict {
+            if judge == AnswerCheck::Strict {
                 return Err(broken(remark));
             }
             if !told {

@@ -2,7 +2,7 @@
 //! figures beside it.
 //!
 //! The races call one face, that of `bench.idl`; where a wire has a contract of its own, its stub is
-//! put behind that face. A `Course` is a wire, a `Way` leads from clients to a server of it. Both are
+//! put behind that face. A `WireCourse` is a wire, a `CourseRoute` leads from clients to a server of it. Both are
 //! constants: what is decided for one contestant is an argument.
 //!
 //! Invariant: all that the derby knows of a wire of ours beside its stubs is here, in one `match` for
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// A wire that races, with its contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum WireCourse {
     /// GIOP: `bench.idl`.
     Giop,
     /// D-Bus: `bench.dbus.xml`.
@@ -49,7 +49,7 @@ const FACTORY: &str = "Factory";
 
 /// A way from clients to a server; each becomes a contestant.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct CourseRoute {
     /// The second part of a contestant's name.
     pub(super) name: &'static str,
     /// `shm`, `unix` or `tcp`.
@@ -63,7 +63,7 @@ pub(super) struct Way {
     pub(super) published: Option<[&'static str; 2]>,
 }
 
-impl Way {
+impl CourseRoute {
     const fn new(
         name: &'static str,
         transport: &'static str,
@@ -95,32 +95,32 @@ impl Way {
     }
 }
 
-static GIOP: [Way; 3] = Way::all("iiop", Some([CALLS_CORBA, BYTES_CORBA]));
-static DBUS: [Way; 5] = {
+static GIOP: [CourseRoute; 3] = CourseRoute::all("iiop", Some([CALLS_CORBA, BYTES_CORBA]));
+static DBUS: [CourseRoute; 5] = {
     const FIGURES: Option<[&str; 2]> = Some([CALLS_DBUS; 2]);
-    let [shm, unix, tcp] = Way::all("dbus", FIGURES);
+    let [shm, unix, tcp] = CourseRoute::all("dbus", FIGURES);
     [
         shm,
         unix,
         tcp,
-        Way::routed(Route::DbusDaemon, "daemon", "dbus-daemon", "dbus", FIGURES),
-        Way::routed(Route::DbusBroker, "broker", "dbus-broker", "dbus", FIGURES),
+        CourseRoute::routed(Route::DbusDaemon, "daemon", "dbus-daemon", "dbus", FIGURES),
+        CourseRoute::routed(Route::DbusBroker, "broker", "dbus-broker", "dbus", FIGURES),
     ]
 };
-static DCOP: [Way; 1] =
-    [Way::routed(Route::Dcopserver, "hub", "our dcopserver", "dcop", Some([CALLS_DCOP; 2]))];
-static DCOM: [Way; 3] = Way::all("dcom", None);
+static DCOP: [CourseRoute; 1] =
+    [CourseRoute::routed(Route::Dcopserver, "hub", "our dcopserver", "dcop", Some([CALLS_DCOP; 2]))];
+static DCOM: [CourseRoute; 3] = CourseRoute::all("dcom", None);
 /// The bindings; those over HTTP as they are found in the wild, over TCP.
-static WCF: [Way; 6] = [
-    Way::new("shm", "shm", "NetTcp in shared memory", "net.tcp", Some([BYTES_NET_TCP; 2])),
-    Way::new("pipe", "unix", "NamedPipe (Unix socket)", "net.tcp", Some([BYTES_NAMED_PIPE; 2])),
-    Way::new("nettcp", "tcp", "NetTcp", "net.tcp", Some([BYTES_NET_TCP; 2])),
-    Way::new("basic", "tcp", "BasicHttp", "basic", None),
-    Way::new("ws", "tcp", "WSHttp", "wshttp", Some([BYTES_WS_HTTP; 2])),
-    Way::new("binhttp", "tcp", "binary over HTTP", "binhttp", None),
+static WCF: [CourseRoute; 6] = [
+    CourseRoute::new("shm", "shm", "NetTcp in shared memory", "net.tcp", Some([BYTES_NET_TCP; 2])),
+    CourseRoute::new("pipe", "unix", "NamedPipe (Unix socket)", "net.tcp", Some([BYTES_NAMED_PIPE; 2])),
+    CourseRoute::new("nettcp", "tcp", "NetTcp", "net.tcp", Some([BYTES_NET_TCP; 2])),
+    CourseRoute::new("basic", "tcp", "BasicHttp", "basic", None),
+    CourseRoute::new("ws", "tcp", "WSHttp", "wshttp", Some([BYTES_WS_HTTP; 2])),
+    CourseRoute::new("binhttp", "tcp", "binary over HTTP", "binhttp", None),
 ];
 
-impl Course {
+impl WireCourse {
     pub(super) const ALL: [Self; 5] = [Self::Giop, Self::Dbus, Self::Dcop, Self::Dcom, Self::Wcf];
 
     /// The wire's name.
@@ -187,7 +187,7 @@ impl Course {
     /// Where a server listens: for peers, or through a router at this address.
     pub(super) fn address(
         self,
-        way: &Way,
+        way: &CourseRoute,
         socket: &Path,
         port: Option<u16>,
         router: Option<&str>,
@@ -274,7 +274,7 @@ impl Course {
 
     /// Where a client listens to be called back; `None` where calls come back by the connection that it
     /// has made.
-    pub(super) fn home(self, way: &Way, socket: &Path, host: &str) -> Option<String> {
+    pub(super) fn home(self, way: &CourseRoute, socket: &Path, host: &str) -> Option<String> {
         match self {
             Self::Dbus | Self::Dcop | Self::Wcf => None,
             Self::Giop | Self::Dcom => Some(self.address(way, socket, None, None, host)),
@@ -300,7 +300,7 @@ impl Course {
     }
 
     /// How clients reach servers, each way a contestant.
-    pub(super) fn ways(self) -> &'static [Way] {
+    pub(super) fn ways(self) -> &'static [CourseRoute] {
         match self {
             Self::Giop => &GIOP,
             Self::Dbus => &DBUS,

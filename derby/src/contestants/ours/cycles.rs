@@ -21,13 +21,13 @@ use crate::measure::{Plan, measure};
 use crate::race::{CALLBACK, CONNECTION_POINT, Race};
 use everywire::Failure;
 
-/// One whole cycle: all of it is confirmed when it returns. With `Proof::Proven` the server also calls
+/// One whole cycle: all of it is confirmed when it returns. With `CycleMode::Proven` the server also calls
 /// back in between, and the cycle waits until it is heard.
-pub(super) type Cycle = Box<dyn FnMut(Proof) -> Result<(), Failure>>;
+pub(super) type Cycle = Box<dyn FnMut(CycleMode) -> Result<(), Failure>>;
 
 /// Whether a cycle proves that it does what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proof {
+pub(super) enum CycleMode {
     /// It is timed: nobody is called back, as in the published race.
     Timed,
     /// The server calls back once.
@@ -54,9 +54,9 @@ pub(super) fn run(mut cycles: Cycles, race: &Race, plan: &Plan) -> Result<(), Fa
         let Some(cycle) = cycle else { continue };
         // Whoever looks at single cycles wants to see the first.
         if plan.warmup > 0 {
-            cycle(Proof::Proven)?;
+            cycle(CycleMode::Proven)?;
         }
-        measure(plan, operation.name, None, 1, || cycle(Proof::Timed))?;
+        measure(plan, operation.name, None, 1, || cycle(CycleMode::Timed))?;
     }
     Ok(())
 }

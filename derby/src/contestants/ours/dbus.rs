@@ -24,7 +24,7 @@ pub(super) fn is_of_a_bus(reference: &str) -> bool {
 
 /// Serves the contract.
 pub(super) fn export(node: &Node, largest: u64) -> Reference {
-    let servant = Arc::new(Served { remote: Remote::new(largest), own: OnceLock::new() });
+    let servant = Arc::new(BenchServant { remote: Remote::new(largest), own: OnceLock::new() });
     let own = node.export(KEY, Arc::clone(&servant) as Arc<dyn Interface>);
     let reference = own.reference().clone();
     // It was not set before: the servant is new.
@@ -55,13 +55,13 @@ pub(super) fn connect(node: &Node, reference: &str) -> Result<Stubs, Failure> {
     Ok(Stubs { calls: Arc::clone(&stub) as _, bytes: stub, hear: Some(Box::new(hear)) })
 }
 
-struct Served {
+struct BenchServant {
     remote: Remote,
     /// What it emits signals by.
     own: OnceLock<Ref<dyn Interface>>,
 }
 
-impl Interface for Served {
+impl Interface for BenchServant {
     seven!(_served => Seven);
 
     fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {

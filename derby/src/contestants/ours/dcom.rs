@@ -19,10 +19,10 @@ const REMOTE_OBJECT: &str = "2C9E0A50-6B1F-4E0C-9D57-3A7C5F1E8B04";
 
 /// Serves the classes.
 pub(super) fn export(node: &Node, largest: u64) -> Vec<(&'static str, Reference)> {
-    node.export_class::<dyn BenchmarkingClass>(BENCHMARKING, |_| Ok(Arc::new(Served)));
+    node.export_class::<dyn BenchmarkingClass>(BENCHMARKING, |_| Ok(Arc::new(BenchServant)));
     let remote = Arc::new(Remote::new(largest));
     node.export_class::<dyn RemoteObjectClass>(REMOTE_OBJECT, move |_| {
-        Ok(Arc::new(Lent(Arc::clone(&remote))))
+        Ok(Arc::new(LentRemote(Arc::clone(&remote))))
     });
     let classes = [("benchmarking", BENCHMARKING), ("IRemoteObject", REMOTE_OBJECT)];
     classes.iter().filter_map(|(name, class)| Some((*name, node.class_reference(class)?))).collect()
@@ -37,23 +37,23 @@ pub(super) fn connect(node: &Node, calls: &str, bytes: &str) -> Result<Stubs, Fa
     })
 }
 
-struct Served;
+struct BenchServant;
 
-impl IBenchmarking for Served {
+impl IBenchmarking for BenchServant {
     seven!(_served => Seven);
 }
 
-impl BenchmarkingClass for Served {}
+impl BenchmarkingClass for BenchServant {}
 
-struct Lent(Arc<Remote>);
+struct LentRemote(Arc<Remote>);
 
-impl IRemoteObject for Lent {
+impl IRemoteObject for LentRemote {
     fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
         self.0.get_bytes(n)
     }
 }
 
-impl RemoteObjectClass for Lent {}
+impl RemoteObjectClass for LentRemote {}
 
 /// The faces that the races call.
 struct Calls(Ref<dyn IBenchmarking>);

@@ -20,7 +20,7 @@ const KEY: &str = "dcop_benchmarking_service";
 
 /// Serves the contract.
 pub(super) fn export(node: &Node, largest: u64) -> Reference {
-    let servant = Arc::new(Served { remote: Remote::new(largest), own: OnceLock::new() });
+    let servant = Arc::new(BenchServant { remote: Remote::new(largest), own: OnceLock::new() });
     let own = node.export(KEY, Arc::clone(&servant) as Arc<dyn DcopBenchmarkingService>);
     let reference = own.reference().clone();
     // It was not set before: the servant is new.
@@ -52,13 +52,13 @@ pub(super) fn connect(node: &Node, reference: &str) -> Result<Stubs, Failure> {
     Ok(Stubs { calls: Arc::clone(&stub) as _, bytes: stub, hear: Some(Box::new(hear)) })
 }
 
-struct Served {
+struct BenchServant {
     remote: Remote,
     /// What it emits signals by.
     own: OnceLock<Ref<dyn DcopBenchmarkingService>>,
 }
 
-impl DcopBenchmarkingService for Served {
+impl DcopBenchmarkingService for BenchServant {
     fn void_call(&self) -> Result<(), Failure> {
         Seven.void_call()
     }

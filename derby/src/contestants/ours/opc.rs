@@ -16,11 +16,11 @@ pub(in crate::contestants) mod values;
 use super::cycles::dcom::{CREDENTIALS_VARIABLE, PASSWORD, USER, credentials, introduce, protected};
 use super::{DEFAULT, FAMILY, INTEGRITY, NOWHERE};
 use crate::contestants::published::{CALLBACKS_WIRE, ITEMS_DCOM, ITEMS_IN_PROCESS};
-use crate::contestants::{Contestant, Missing, Route, Setup, Stand};
+use crate::contestants::{Contestant, Missing, Route, ServerPlace, Setup};
 use crate::measure::Plan;
 use crate::placement::Placement;
 use crate::process::Launch;
-use crate::race::{Clients, Race, Reads};
+use crate::race::{Clients, Race, ReadMode};
 use crate::unknown;
 use everywire::Failure;
 use std::path::Path;
@@ -99,7 +99,7 @@ impl Setup for Opc {
 
     fn does(&self, race: &Race, operation: &str) -> bool {
         let found = race.operations.iter().find(|known| known.name == operation);
-        let Some(Reads { items, clients }) = found.and_then(|operation| operation.reads) else {
+        let Some(ReadMode { items, clients }) = found.and_then(|operation| operation.reads) else {
             return false;
         };
         match clients {
@@ -108,7 +108,7 @@ impl Setup for Opc {
         }
     }
 
-    fn server(&self, stand: &Stand<'_>) -> Result<Option<Launch>, Failure> {
+    fn server(&self, stand: &ServerPlace<'_>) -> Result<Option<Launch>, Failure> {
         if !self.is_remote() {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl Setup for Opc {
         Ok(Some(serving(&address, self.shards, stand)?))
     }
 
-    fn client(&self, stand: &Stand<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
+    fn client(&self, stand: &ServerPlace<'_>, race: &Race, plan: &Plan) -> Result<Launch, Failure> {
         if !self.is_remote() {
             return Ok(Launch::own("opc-in-process")?.with([race.name]).with(plan.arguments()));
         }
@@ -153,7 +153,7 @@ impl Setup for Opc {
 pub(in crate::contestants) fn serving(
     address: &str,
     shards: &str,
-    stand: &Stand<'_>,
+    stand: &ServerPlace<'_>,
 ) -> Result<Launch, Failure> {
     Ok(Launch::own("opc-server")?
         .where_is(CREDENTIALS_VARIABLE, credentials(stand.dir))
@@ -174,7 +174,7 @@ pub(in crate::contestants) struct Open {
 }
 
 /// A server at port 135 of this host for clients that cannot sign, and how they call it.
-pub(in crate::contestants) fn open(stand: &Stand<'_>, host: &str) -> Result<Open, Failure> {
+pub(in crate::contestants) fn open(stand: &ServerPlace<'_>, host: &str) -> Result<Open, Failure> {
     introduce(stand.dir)?;
     let address = protected(&format!("dcom://{host}:135"), "connect", stand.dir);
     let launch = serving(&format!("{address}&ntlm1=session"), ALL_SHARDS, stand)?;

@@ -10,13 +10,13 @@
 
 use super::cycles::dcom as protection;
 use super::{LARGEST_MESSAGE, forever, wcf, write_whole};
-use crate::contestants::Stand;
+use crate::contestants::ServerPlace;
 use crate::contestants::published::CALLBACKS_WIRE;
 use crate::contestants::{dbus as rivals, mono as services};
 use crate::measure::{Plan, measure, several};
 use crate::process::Launch;
 use crate::race::Race;
-use crate::relay::Place;
+use crate::relay::RelayAddress;
 use crate::{broken, unknown};
 use contract::{Order, OrderList, OrderService};
 use everywire::{Failure, Node, Ref};
@@ -131,13 +131,13 @@ impl Lane {
 }
 
 /// The backend, at the port of the stand; what it tells of itself leads to the published one.
-pub(in crate::contestants) fn backend(lane: Lane, stand: &Stand<'_>) -> Result<Launch, Failure> {
+pub(in crate::contestants) fn backend(lane: Lane, stand: &ServerPlace<'_>) -> Result<Launch, Failure> {
     let port = stand.port.ok_or_else(|| broken("a backend has a port of its own"))?;
     let mut address = lane.front(port, stand.dir);
     if lane == Lane::Dcom {
         protection::introduce(stand.dir)?;
     }
-    if let Some(Place::Tcp(front)) = stand.publish {
+    if let Some(RelayAddress::Tcp(front)) = stand.publish {
         let joint = if address.contains('?') { '&' } else { '?' };
         address = format!("{address}{joint}publish=127.0.0.1:{front}");
     }
@@ -148,7 +148,7 @@ pub(in crate::contestants) fn backend(lane: Lane, stand: &Stand<'_>) -> Result<L
 /// hop, or the hop itself.
 pub(in crate::contestants) fn client(
     lane: Lane,
-    stand: &Stand<'_>,
+    stand: &ServerPlace<'_>,
     references: &Path,
     race: &Race,
     plan: &Plan,
@@ -172,7 +172,11 @@ fn told(ref_file: &Path) -> Result<String, Failure> {
 }
 
 /// The backend itself, for whoever passes messages on to it: what it tells leads to the hop.
-pub(in crate::contestants) fn behind(stand: &Stand<'_>, front: u16, back: u16) -> Result<String, Failure> {
+pub(in crate::contestants) fn behind(
+    stand: &ServerPlace<'_>,
+    front: u16,
+    back: u16,
+) -> Result<String, Failure> {
     let told = told(&stand.ref_file)?.replace(&format!("127.0.0.1:{front}"), &format!("127.0.0.1:{back}"));
     // There the published place is told once more, by whoever makes the object.
     let here = if told.starts_with("dcom:") { "&exporter=here" } else { "" };
@@ -180,7 +184,7 @@ pub(in crate::contestants) fn behind(stand: &Stand<'_>, front: u16, back: u16) -
 }
 
 /// Both sides find what they must know beside the address.
-pub(in crate::contestants) fn at_home(lane: Lane, launch: Launch, stand: &Stand<'_>) -> Launch {
+pub(in crate::contestants) fn at_home(lane: Lane, launch: Launch, stand: &ServerPlace<'_>) -> Launch {
     if lane != Lane::Dcom {
         return launch;
     }

@@ -2,9 +2,9 @@
 //! traits, without anything that knows of wires or of measuring.
 //!
 //! `Seven` has no state. `Remote` has one block of bytes, which is made at the first call and only
-//! sliced afterwards, so a large answer costs no copy here. `Firing` keeps sinks by cookie.
+//! sliced afterwards, so a large answer costs no copy here. `FiringServant` keeps sinks by cookie.
 //!
-//! Invariants: the lock of `Firing` is never held while a sink is called, so a sink may advise or
+//! Invariants: the lock of `FiringServant` is never held while a sink is called, so a sink may advise or
 //! unadvise meanwhile. What a caller asks for is checked against a bound before anything is made; a
 //! wrong argument is an error of the caller's, and nothing was done.
 
@@ -26,7 +26,7 @@ pub(super) const TEXT: &str = "Hello, World! 0123456789";
 /// Serves every interface of the contract; names and references.
 pub(super) fn export(node: &Node, largest: u64) -> Vec<(&'static str, Reference)> {
     let source: Ref<dyn FiringSource> =
-        node.export("Source", Arc::new(Firing::default()) as Arc<dyn FiringSource>);
+        node.export("Source", Arc::new(FiringServant::default()) as Arc<dyn FiringSource>);
     let source = source.reference().clone();
     vec![
         (
@@ -159,24 +159,24 @@ impl Sink for Quiet {
 
 /// Calls its sinks when told to. Cookies are never used twice, until 2^32 of them are gone.
 #[derive(Default)]
-struct Firing {
-    advised: Mutex<Advised>,
+struct FiringServant {
+    advised: Mutex<SinkTable>,
 }
 
 /// Sinks by cookie, and the last cookie.
 #[derive(Default)]
-struct Advised {
+struct SinkTable {
     sinks: BTreeMap<u32, Ref<dyn Sink>>,
     last: u32,
 }
 
-impl Firing {
-    fn advised(&self) -> MutexGuard<'_, Advised> {
+impl FiringServant {
+    fn advised(&self) -> MutexGuard<'_, SinkTable> {
         self.advised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Source for Firing {
+impl Source for FiringServant {
     fn advise(&self, s: Option<Ref<dyn Sink>>) -> Result<u32, Failure> {
         let sink = s.ok_or_else(|| bad_argument("Advise wants a sink, not nil"))?;
         let mut advised = self.advised();
@@ -194,7 +194,7 @@ impl Source for Firing {
     }
 }
 
-impl FiringSource for Firing {
+impl FiringSource for FiringServant {
     /// Calls out without the lock, so that a sink may advise or unadvise meanwhile.
     fn fire(&self, n: u32) -> Result<(), Failure> {
         let sinks: Vec<Ref<dyn Sink>> = self.advised().sinks.values().cloned().collect();

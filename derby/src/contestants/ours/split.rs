@@ -11,8 +11,8 @@
 use super::servants::{Benchmarking, Seven, describe};
 use crate::broken;
 use everywire::model::{
-    Answer, Body, Bytes, Call, Config, Endpoint, Event, Expects, Failure, MarshalList, Method, Object,
-    Operation, Outcome, Place, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
+    Answer, BindAddress, Body, Bytes, Call, Config, Endpoint, Event, Expects, Failure, MarshalList, Method,
+    Object, Operation, Outcome, Profile, Reference, Remote, Resolver, Servant, Session, Target, Wire,
     object::{Completion, Local, Ticket},
     visit::{Encode, Sink},
 };
@@ -29,7 +29,7 @@ const IN_OUT_INT: usize = 3;
 pub(super) fn run(wire: &'static dyn Wire) -> Result<(), Failure> {
     let key = Bytes::from_static(b"benchmarking");
     let endpoint = Endpoint::InProcess { name: "split".into() };
-    let place = Place::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
+    let place = BindAddress::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
     let reference = wire.publish("IDL:benchmarking:1.0", &[place], &key);
     let profile = reference.profiles.first().ok_or_else(|| broken(format!("no profile for {endpoint}")))?;
 
@@ -193,14 +193,14 @@ impl Target for Echo {
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {
-        Arc::new(Nowhere)
+        Arc::new(NullResolver)
     }
 }
 
 /// References are not used here: nothing is resolved.
-struct Nowhere;
+struct NullResolver;
 
-impl Resolver for Nowhere {
+impl Resolver for NullResolver {
     fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
         Err(broken("nothing is resolved here"))
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn two_sessions_carry_both_calls() {
         let wire = super::super::USUAL.speech().unwrap();
-        let place = Place::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
+        let place = BindAddress::socket(wire.name(), Endpoint::Unix { path: "/split".into() });
         let reference = wire.publish("", &[place], b"key");
         let mut pair = Pair::new(wire);
         for _ in 0..3 {

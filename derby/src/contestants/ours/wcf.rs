@@ -45,7 +45,7 @@ pub(super) fn moved(reference: &str, address: &str) -> String {
 
 /// Serves the contract.
 pub(super) fn export(node: &Node, largest: u64) -> Reference {
-    let servant = Arc::new(Served(Remote::new(largest)));
+    let servant = Arc::new(BenchServant(Remote::new(largest)));
     node.export(SERVICE, servant as Arc<dyn IRemoteObject>).reference().clone()
 }
 
@@ -55,9 +55,9 @@ pub(super) fn connect(node: &Node, reference: &str) -> Result<Stubs, Failure> {
     Ok(Stubs { calls: Arc::clone(&stub) as _, bytes: stub, hear: None })
 }
 
-struct Served(Remote);
+struct BenchServant(Remote);
 
-impl IRemoteObject for Served {
+impl IRemoteObject for BenchServant {
     fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
         self.0.get_bytes(n)
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn every_way_carries_a_megabyte() {
         let dir = crate::fresh::Fresh::new().unwrap();
-        for way in super::super::courses::Course::Wcf.ways() {
+        for way in super::super::courses::WireCourse::Wcf.ways() {
             let (server, client) = (Node::new(), Node::new());
             let place = if way.transport == "tcp" {
                 format!("{}://127.0.0.1:0", way.scheme)

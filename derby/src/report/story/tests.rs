@@ -122,7 +122,7 @@ fn what_a_change_before_the_copy_costs_is_said() {
     let row = |mode, rate: f64| {
         let mut row = call("everywire", "A lane: broker", CALLS_CORBA, 1.0);
         (row.race, row.operation, row.mode) = ("broker", HEADLINE_PASSED, mode);
-        row.passing = Some(super::super::Passing::new("A lane", passes, rate, None, None));
+        row.passing = Some(super::super::PassFigures::new("A lane", passes, rate, None, None));
         row
     };
     report.rows = vec![row(COPY, 20_000.0), row(CHANGE_COPY, 15_000.0)];

@@ -1,7 +1,7 @@
 //! Uses the plant. `operator [ADDRESS]`, by default that of `tank` on this machine.
 
 use everywire::{Failure, Node};
-use everywire_opc::remote::{Branch, DataAccess, Event, Wanted};
+use everywire_opc::remote::{Branch, DataAccess, Event, SubscriptionRequest};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Failure> {
 
     // Told of the level as it changes, by a callback of the server.
     let (tell, told) = mpsc::channel();
-    let wanted = Wanted { rate: Duration::from_millis(100), ..Wanted::default() };
+    let wanted = SubscriptionRequest { rate: Duration::from_millis(100), ..SubscriptionRequest::default() };
     let subscription = plant.subscribe(&["Tank.Level"], wanted, move |event| drop(tell.send(event)))?;
     let mut values = 0;
     for event in told {

@@ -1,6 +1,6 @@
 //! Files that come with every compiler: what of them a contract uses becomes part of it, and nothing else.
 //!
-//! Such files define thousands of types, and a contract needs a few. `Needs` starts from the contract's own
+//! Such files define thousands of types, and a contract needs a few. `NameDependencies` starts from the contract's own
 //! definitions and follows names until nothing new comes; definitions of other names are dropped, together
 //! with whatever is wrong in them. Own definitions win over those of the same name in the background.
 
@@ -19,7 +19,7 @@ pub(super) fn joined(
     missing: Vec<(Span, String)>,
     report: &mut Report,
 ) -> Vec<Definition> {
-    let mut needs = Needs::default();
+    let mut needs = NameDependencies::default();
     own.iter().for_each(|definition| needs.definition(definition));
     let mut by_name: HashMap<&str, Vec<&Definition>> = HashMap::new();
     for definition in &background {
@@ -48,7 +48,7 @@ pub(super) fn joined(
 
 /// The names of the types that definitions use, not of the exceptions that they raise.
 pub(super) fn types_in(definitions: &[Definition]) -> HashSet<Name> {
-    let mut needs = Needs { types_alone: true, ..Needs::default() };
+    let mut needs = NameDependencies { types_alone: true, ..NameDependencies::default() };
     definitions.iter().for_each(|definition| needs.definition(definition));
     needs.names
 }
@@ -58,7 +58,7 @@ pub(super) fn users(definitions: &[&Definition], of: HashSet<Name>) -> HashSet<N
     let mut used_by: HashMap<Name, Vec<Name>> = HashMap::new();
     for definition in definitions {
         // What each says itself: what that leads to is followed below, once.
-        let mut needs = Needs { direct: true, ..Needs::default() };
+        let mut needs = NameDependencies { direct: true, ..NameDependencies::default() };
         needs.definition(definition);
         for needed in needs.names {
             used_by.entry(needed).or_default().push(Name::from(name(definition).to_owned()));
@@ -87,7 +87,7 @@ pub(super) fn name(definition: &Definition) -> &str {
 
 /// The names that definitions need.
 #[derive(Default)]
-struct Needs {
+struct NameDependencies {
     /// All that were met, those without a definition in the background too.
     names: HashSet<Name>,
     /// Those that were not looked at yet.
@@ -98,7 +98,7 @@ struct Needs {
     direct: bool,
 }
 
-impl Needs {
+impl NameDependencies {
     /// Notes a name; whether it is new.
     fn name(&mut self, name: &Name) -> bool {
         let is_new = self.names.insert(name.clone());

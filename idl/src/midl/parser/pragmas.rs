@@ -14,7 +14,7 @@ use crate::omg::lexer::{Kind, Mark, Token};
 use crate::report::{Problem, Report};
 
 /// The words of one pragma; the last is the end of its line.
-struct Words<'w> {
+struct PragmaTokens<'w> {
     tokens: std::slice::Iter<'w, Token>,
     current: &'w Token,
 }
@@ -49,7 +49,7 @@ impl Parser<'_> {
 
 /// `NAME`, or `NAME()`, and an identity.
 fn exception(tokens: &[Token], report: &mut Report) -> Option<Item> {
-    let mut words = Words::new(tokens)?;
+    let mut words = PragmaTokens::new(tokens)?;
     let ident = words.name(report)?;
     let is_empty = words.accept("(");
     if is_empty {
@@ -70,7 +70,7 @@ fn exception(tokens: &[Token], report: &mut Report) -> Option<Item> {
 
 /// `METHOD(EXCEPTION, ...)`.
 fn raises(tokens: &[Token], report: &mut Report) -> Option<Raises> {
-    let mut words = Words::new(tokens)?;
+    let mut words = PragmaTokens::new(tokens)?;
     let method = words.name(report)?;
     words.expect("(", report)?;
     let exceptions = words.list(report)?;
@@ -80,14 +80,14 @@ fn raises(tokens: &[Token], report: &mut Report) -> Option<Raises> {
 
 /// `INTERFACE`, or `INTERFACE(METHOD, ...)`.
 fn signals(tokens: &[Token], report: &mut Report) -> Option<Signals> {
-    let mut words = Words::new(tokens)?;
+    let mut words = PragmaTokens::new(tokens)?;
     let interface = words.name(report)?;
     let methods = if words.accept("(") { Some(words.list(report)?) } else { None };
     words.end(report)?;
     Some(Signals { interface, methods })
 }
 
-impl<'w> Words<'w> {
+impl<'w> PragmaTokens<'w> {
     fn new(tokens: &'w [Token]) -> Option<Self> {
         let mut tokens = tokens.iter();
         Some(Self { current: tokens.next()?, tokens })

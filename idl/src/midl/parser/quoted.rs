@@ -32,10 +32,10 @@ pub(super) fn constant(text: &str, span: Span) -> Option<ItemKind> {
 }
 
 /// A value without its sign, and whether it is negative.
-type Signed = (ExprKind, bool);
+type SignedValue = (ExprKind, bool);
 
 /// `double NAME = 1.5;`
-fn number_with_point(text: &str) -> Option<(Shape, &str, Signed)> {
+fn number_with_point(text: &str) -> Option<(Shape, &str, SignedValue)> {
     let (shape, rest) = match text.strip_prefix("double ") {
         Some(rest) => (Shape::F64, rest),
         None => (Shape::F32, text.strip_prefix("float ")?),
@@ -48,7 +48,7 @@ fn number_with_point(text: &str) -> Option<(Shape, &str, Signed)> {
 }
 
 /// `NAME 123LL`, with a `U` before it where the number has no sign.
-fn long(text: &str) -> Option<(Shape, &str, Signed)> {
+fn long(text: &str) -> Option<(Shape, &str, SignedValue)> {
     let (name, value) = text.split_once(' ')?;
     let value = value.strip_suffix("LL")?;
     let (value, shape) = match value.strip_suffix('U') {

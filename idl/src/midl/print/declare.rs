@@ -1,10 +1,10 @@
 //! A shape as a declaration: type, stars, dimensions, attributes.
 //!
-//! This is `build/places.rs` backwards. `Said` collects the parts while the shape is walked from outside to
+//! This is `build/places.rs` backwards. `Declaration` collects the parts while the shape is walked from outside to
 //! inside: each pointer adds a star, each array a dimension, each kept attribute a value for the level at
 //! which it was met. The text is put together at the end (`attributes`, `declared`).
 //!
-//! `Place` decides what the same shape looks like: a parameter that comes out is behind a pointer, text is a
+//! `DeclarationPosition` decides what the same shape looks like: a parameter that comes out is behind a pointer, text is a
 //! word of its own (`LPCWSTR`) where it goes in, and a sequence that nobody counts cannot stand there at all,
 //! so that a struct is made for it.
 //!
@@ -19,7 +19,7 @@ use everywire_model::shape::{Order, PointerKind, Referent, Sequence, Text, TextK
 /// Where something is declared. It changes on the way in: what is behind a pointer or in an array is an
 /// element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum DeclarationPosition {
     /// A parameter that goes in.
     In,
     /// One that comes out.
@@ -32,7 +32,7 @@ pub(super) enum Place {
 
 /// A declaration in the making. Levels of pointers and dimensions count from the outermost.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Declaration {
     /// Each once.
     attributes: Vec<String>,
     /// Attributes with a value for each level: name, level, value. In the order in which the levels were met.
@@ -45,7 +45,7 @@ pub(super) struct Said {
     dimensions: Vec<String>,
 }
 
-impl Said {
+impl Declaration {
     /// How many levels were said so far, which is the number of the next one.
     fn level(&self) -> usize {
         self.stars + self.dimensions.len()
@@ -90,28 +90,33 @@ impl Said {
 }
 
 /// Values that stand beside a declaration: name, and whether it is a pointer to the value.
-pub(super) type Beside<'b> = &'b [(String, bool)];
+pub(super) type CompanionValues<'b> = &'b [(String, bool)];
 
 impl Printer {
     /// The declaration of a shape at a place.
-    pub(super) fn say(&mut self, shape: &Shape, place: Place, beside: Beside<'_>) -> Said {
-        let mut said = Said::default();
+    pub(super) fn say(
+        &mut self,
+        shape: &Shape,
+        place: DeclarationPosition,
+        beside: CompanionValues<'_>,
+    ) -> Declaration {
+        let mut said = Declaration::default();
         self.level(shape, place, beside, &mut said, &mut Vec::new());
         said
     }
 
     /// The type of an element: one word, or a word with stars.
     pub(super) fn element(&mut self, shape: &Shape) -> String {
-        self.say(shape, Place::Element, &[]).declared("").trim_end().to_owned()
+        self.say(shape, DeclarationPosition::Element, &[]).declared("").trim_end().to_owned()
     }
 
     /// Says one level and what is inside it; `kept` are the attributes that aliases around the shape keep.
     fn level(
         &mut self,
         shape: &Shape,
-        place: Place,
-        beside: Beside<'_>,
-        said: &mut Said,
+        place: DeclarationPosition,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
         match shape {
@@ -135,12 +140,14 @@ impl Printer {
                 self.sequence(sequence, place, beside, said, kept);
             }
             // An array behind a pointer would bind the wrong way (`*a[3]`): `make` gives it a name.
-            Shape::Array(array) if place != Place::Element || said.stars == 0 && said.level() > 0 => {
+            Shape::Array(array)
+                if place != DeclarationPosition::Element || said.stars == 0 && said.level() > 0 =>
+            {
                 said.dimensions.push(format!("[{}]", array.len));
-                self.level(&array.element, Place::Element, beside, said, kept);
+                self.level(&array.element, DeclarationPosition::Element, beside, said, kept);
             }
             Shape::Reference(referent) => {
-                if place == Place::Out {
+                if place == DeclarationPosition::Out {
                     said.stars += 1;
                 }
                 said.stars += 1;
@@ -151,18 +158,20 @@ impl Printer {
             value if is_context(value) && !matches!(value, Shape::Alias(_)) => {
                 said.flag("context_handle");
                 said.spec = "void".to_owned();
-                said.stars += if place == Place::Out { 2 } else { 1 };
+                said.stars += if place == DeclarationPosition::Out { 2 } else { 1 };
             }
             value => {
                 // C passes structs that go in by pointer, and everything that comes out.
-                let by_pointer = place == Place::Out
-                    || place == Place::In
+                let by_pointer = place == DeclarationPosition::Out
+                    || place == DeclarationPosition::In
                         && matches!(value.resolved(), Shape::Struct(_) | Shape::Union(_))
                         && !is_context(value);
                 said.spec = self.base(value);
                 // COM has names for pointers to these.
                 let reference = match said.spec.as_str() {
-                    known @ ("GUID" | "IID" | "CLSID" | "FMTID") if place == Place::In && kept.is_empty() => {
+                    known @ ("GUID" | "IID" | "CLSID" | "FMTID")
+                        if place == DeclarationPosition::In && kept.is_empty() =>
+                    {
                         Some(format!("REF{known}"))
                     }
                     _ => None,
@@ -183,34 +192,34 @@ impl Printer {
         &mut self,
         kind: PointerKind,
         target: &Shape,
-        place: Place,
-        beside: Beside<'_>,
-        said: &mut Said,
+        place: DeclarationPosition,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
         let attribute = match (kind, place) {
-            (PointerKind::Ref, Place::Field) => Some("ref"),
-            (PointerKind::Full, Place::Field | Place::In) => Some("ptr"),
-            (PointerKind::Unique, Place::In) => Some("unique"),
+            (PointerKind::Ref, DeclarationPosition::Field) => Some("ref"),
+            (PointerKind::Full, DeclarationPosition::Field | DeclarationPosition::In) => Some("ptr"),
+            (PointerKind::Unique, DeclarationPosition::In) => Some("unique"),
             _ => None,
         };
         if let Some(attribute) = attribute {
             said.flag(attribute);
         }
-        if place == Place::Out {
+        if place == DeclarationPosition::Out {
             said.stars += 1;
         }
         let bare = self.bare(target, kept);
         match bare {
             Shape::Text(text) if text.kind != TextKind::Counted => {
-                self.text(text, Place::Element, beside, said, kept);
+                self.text(text, DeclarationPosition::Element, beside, said, kept);
             }
             Shape::Sequence(sequence) if counted(&sequence, kept) && sequence.order != Order::Varying => {
                 self.counted(&sequence, beside, said, kept);
             }
             bare => {
                 said.stars += 1;
-                self.level(&bare, Place::Element, beside, said, kept);
+                self.level(&bare, DeclarationPosition::Element, beside, said, kept);
             }
         }
     }
@@ -233,9 +242,9 @@ impl Printer {
     fn text(
         &mut self,
         text: Text,
-        place: Place,
-        beside: Beside<'_>,
-        said: &mut Said,
+        place: DeclarationPosition,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
         said.flag("string");
@@ -247,13 +256,13 @@ impl Printer {
             said.spec = if wide { "wchar_t" } else { "char" }.to_owned();
             return;
         }
-        if place == Place::Out {
+        if place == DeclarationPosition::Out {
             said.stars += 1;
         }
         said.spec = match (wide, place) {
-            (true, Place::In) => "LPCWSTR",
+            (true, DeclarationPosition::In) => "LPCWSTR",
             (true, _) => "LPWSTR",
-            (false, Place::In) => "LPCSTR",
+            (false, DeclarationPosition::In) => "LPCSTR",
             (false, _) => "LPSTR",
         }
         .to_owned();
@@ -261,27 +270,34 @@ impl Printer {
 
     /// Whether a sequence can be said here; else a type is made for it. What is left over gets a struct with
     /// a count, which `make` makes.
-    fn fits(&self, sequence: &Sequence, place: Place, said: &Said, kept: &[(String, String)]) -> bool {
+    fn fits(
+        &self,
+        sequence: &Sequence,
+        place: DeclarationPosition,
+        said: &Declaration,
+        kept: &[(String, String)],
+    ) -> bool {
         if sequence.order == Order::Varying {
             return said.stars == 0
                 && sequence.bound.is_some()
                 && (counted(sequence, kept) || is_character(sequence));
         }
-        let tail =
-            place == Place::Field && is_character(sequence) && sequence.order == Order::ConformantVarying;
-        place != Place::Element && (counted(sequence, kept) || tail)
+        let tail = place == DeclarationPosition::Field
+            && is_character(sequence)
+            && sequence.order == Order::ConformantVarying;
+        place != DeclarationPosition::Element && (counted(sequence, kept) || tail)
     }
 
     /// An array with brackets where it stands in a struct or has a fixed bound; else a pointer.
     fn sequence(
         &mut self,
         sequence: &Sequence,
-        place: Place,
-        beside: Beside<'_>,
-        said: &mut Said,
+        place: DeclarationPosition,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
-        if sequence.order != Order::Varying && place != Place::Field {
+        if sequence.order != Order::Varying && place != DeclarationPosition::Field {
             self.counted(sequence, beside, said, kept);
             return;
         }
@@ -293,28 +309,28 @@ impl Printer {
         self.sized(sequence, beside, said, kept);
         let bound = sequence.bound.filter(|_| sequence.order == Order::Varying);
         said.dimensions.push(bound.map_or_else(|| "[]".to_owned(), |bound| format!("[{bound}]")));
-        self.level(&sequence.element, Place::Element, beside, said, kept);
+        self.level(&sequence.element, DeclarationPosition::Element, beside, said, kept);
     }
 
     /// A pointer to as many elements as something says.
     fn counted(
         &mut self,
         sequence: &Sequence,
-        beside: Beside<'_>,
-        said: &mut Said,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
         self.sized(sequence, beside, said, kept);
         said.stars += 1;
-        self.level(&sequence.element, Place::Element, beside, said, kept);
+        self.level(&sequence.element, DeclarationPosition::Element, beside, said, kept);
     }
 
     /// Says the size at this level, with all other attributes that were kept for it.
     fn sized(
         &mut self,
         sequence: &Sequence,
-        beside: Beside<'_>,
-        said: &mut Said,
+        beside: CompanionValues<'_>,
+        said: &mut Declaration,
         kept: &mut Vec<(String, String)>,
     ) {
         if let Some(size) = &sequence.size {
@@ -437,7 +453,7 @@ fn is_character(sequence: &Sequence) -> bool {
 
 /// Says the kept attributes at this level. A value beside the declaration that is passed by pointer gets a
 /// `*`. Nothing is kept afterwards.
-fn keep(kept: &mut Vec<(String, String)>, beside: Beside<'_>, said: &mut Said) {
+fn keep(kept: &mut Vec<(String, String)>, beside: CompanionValues<'_>, said: &mut Declaration) {
     for (name, value) in kept.drain(..) {
         let pointed = beside.iter().any(|(known, pointed)| *known == value && *pointed);
         let star = if pointed && name != "iid_is" { "*" } else { "" };

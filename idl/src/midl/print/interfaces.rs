@@ -12,7 +12,7 @@
 
 use super::super::ids::{iid, plain, sink_iid};
 use super::super::made::told_by;
-use super::declare::Place;
+use super::declare::DeclarationPosition;
 use super::{Printer, comment, escaped, ident, is_help};
 use crate::unique::Unique;
 use everywire_model::contract::{SUCCESS, note};
@@ -203,24 +203,24 @@ impl Printer {
         let mut names = Unique::default();
         for parameter in list {
             let (direction, place) = match parameter.direction {
-                Direction::In => ("in", Place::In),
-                Direction::Out => ("out", Place::Out),
-                Direction::InOut => ("in, out", Place::Out),
+                Direction::In => ("in", DeclarationPosition::In),
+                Direction::Out => ("out", DeclarationPosition::Out),
+                Direction::InOut => ("in, out", DeclarationPosition::Out),
             };
             let shape = &parameter.field.shape;
             if parameter.direction == Direction::InOut && foreign && is_text(shape) {
                 // Where nobody says how large its buffer is, text goes in and comes out as two.
-                let said = self.say(shape, Place::In, &beside);
+                let said = self.say(shape, DeclarationPosition::In, &beside);
                 let name = names.name(&ident(&parameter.field.name));
                 parameters.push(format!("{}{}", said.attributes("in"), said.declared(&name)));
-                let said = self.say(shape, Place::Out, &beside);
+                let said = self.say(shape, DeclarationPosition::Out, &beside);
                 let name = names.name(&format!("{name}_out"));
                 parameters.push(format!("{}{}", said.attributes("out"), said.declared(&name)));
                 continue;
             }
             // Text that goes both ways stays in its place. The caller's buffer is used both ways.
             let both = parameter.direction == Direction::InOut && is_text(shape);
-            let place = if both { Place::Element } else { place };
+            let place = if both { DeclarationPosition::Element } else { place };
             let said = self.say(shape, place, &beside);
             let name = names.name(&ident(&parameter.field.name));
             parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
@@ -228,7 +228,7 @@ impl Printer {
         let returns = match (style, last) {
             (Style::Object, _) => {
                 if !matches!(operation.returns, Shape::Void) {
-                    let said = self.say(&operation.returns, Place::Out, &beside);
+                    let said = self.say(&operation.returns, DeclarationPosition::Out, &beside);
                     let name = names.name(if property { "value" } else { "result" });
                     // As the only result it is one for languages that have such, else it is one of several.
                     let direction = if operation.results.fields().len() == 1 { "out, retval" } else { "out" };
@@ -295,7 +295,7 @@ impl Printer {
             comment(&signal.doc, "    ", out);
             let mut list = Vec::new();
             for field in signal.fields.fields() {
-                let said = self.say(&field.shape, Place::In, &[]);
+                let said = self.say(&field.shape, DeclarationPosition::In, &[]);
                 list.push(format!("{}{}", said.attributes("in"), said.declared(&ident(&field.name))));
             }
             let list = if list.is_empty() { "void".to_owned() } else { list.join(", ") };

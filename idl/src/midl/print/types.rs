@@ -10,7 +10,7 @@
 //! without a file are never defined.
 
 use super::super::made::{MAP, PAIR, SEQUENCE};
-use super::declare::Place;
+use super::declare::DeclarationPosition;
 use super::{Printer, escaped, ident, is_known};
 use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Pointer, PointerKind, Struct, TextKind, Union};
@@ -38,7 +38,7 @@ impl Printer {
                 if is_known(&alias.name) || !self.contract.contains(alias.name.as_ref()) {
                     return;
                 }
-                let said = self.say(&alias.target, Place::Field, &[]);
+                let said = self.say(&alias.target, DeclarationPosition::Field, &[]);
                 let (attributes, declared) = (said.attributes(""), said.declared(&ident(&alias.name)));
                 let _ = writeln!(out, "typedef {attributes}{declared};");
                 self.defined.insert(alias.name.to_string());
@@ -82,7 +82,7 @@ impl Printer {
             fields.iter().map(|field| (field.name.to_string(), is_pointer(&field.shape))).collect();
         let mut names = Unique::default();
         for field in fields {
-            let said = self.say(&field.shape, Place::Field, &beside);
+            let said = self.say(&field.shape, DeclarationPosition::Field, &beside);
             let name = names.name(&ident(&field.name));
             let (attributes, declared) = (said.attributes(""), said.declared(&name));
             let _ = writeln!(out, "    {attributes}{declared};");
@@ -107,7 +107,7 @@ impl Printer {
                 let _ = writeln!(body, "    {labels} ;");
                 continue;
             }
-            let said = self.say(&arm.field.shape, Place::Field, &[]);
+            let said = self.say(&arm.field.shape, DeclarationPosition::Field, &[]);
             let name = names.name(&ident(&arm.field.name));
             let (attributes, declared) = (said.attributes(""), said.declared(&name));
             let _ = writeln!(body, "    {labels} {attributes}{declared};");

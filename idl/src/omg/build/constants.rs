@@ -7,7 +7,7 @@
 use super::super::ast::{Expr, ExprKind, ScopedName};
 use super::super::limits;
 use super::Builder;
-use super::names::What;
+use super::names::NamedItem;
 use crate::report::Problem;
 use everywire_model::shape::TextKind;
 use everywire_model::{Shape, Value};
@@ -201,8 +201,8 @@ impl Builder<'_> {
     /// The constant or enumerator with this name.
     fn named_value(&mut self, name: &ScopedName) -> Option<(Shape, Value)> {
         match self.resolve(name)? {
-            What::Constant(shape, value) => Some((shape, value)),
-            What::Enumerator(members, value) => {
+            NamedItem::Constant(shape, value) => Some((shape, value)),
+            NamedItem::Enumerator(members, value) => {
                 let member = members.name_of(value)?.to_owned();
                 Some((Shape::Enum(members), Value::Member(member)))
             }

@@ -2,7 +2,7 @@
 //!
 //! An interface in the model has all its operations, the inherited ones first, base by base, so that a
 //! skeleton looks up one table. `Draft` collects them while the body is read;
-//! `Built` is what remains for interfaces that inherit from this one.
+//! `BuiltInterface` is what remains for interfaces that inherit from this one.
 //!
 //! An attribute becomes the operations `_get_x` and `_set_x`, which is what travels (CORBA 3.0, 3.14). Stubs
 //! label them `x` and `set_x`.
@@ -17,7 +17,7 @@
 use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::{CONTEXT, limits};
 use super::Builder;
-use super::names::What;
+use super::names::NamedItem;
 use super::types::Typed;
 use crate::empty::empty;
 use crate::report::{Problem, Span};
@@ -31,7 +31,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// An interface that is defined.
-pub(super) struct Built {
+pub(super) struct BuiltInterface {
     pub(super) hold: Hold<Interface>,
     /// Scoped names of all it inherits from, the nearer first.
     pub(super) ancestors: Rc<[String]>,
@@ -80,10 +80,10 @@ impl Builder<'_> {
         let (name, id) = self.identity(&interface.ident.name);
         let key = name.to_ascii_lowercase();
         match self.symbols.get_mut(&key) {
-            Some(symbol) if matches!(symbol.what, What::Interface(None)) && symbol.name == name => {
+            Some(symbol) if matches!(symbol.what, NamedItem::Interface(None)) && symbol.name == name => {
                 symbol.span = interface.ident.span;
             }
-            _ => self.declare(&interface.ident, What::Interface(None))?,
+            _ => self.declare(&interface.ident, NamedItem::Interface(None))?,
         }
         let mut draft = Draft::default();
         let bases = self.bases(interface, &mut draft);
@@ -117,38 +117,38 @@ impl Builder<'_> {
             ..empty(name, id)
         });
         let (origins, signal_origins) = (draft.origins, draft.signal_origins);
-        let built = Built { hold: hold.clone(), ancestors, origins, signal_origins, ways };
-        self.symbols.get_mut(&key)?.what = What::Interface(Some(Rc::new(built)));
+        let built = BuiltInterface { hold: hold.clone(), ancestors, origins, signal_origins, ways };
+        self.symbols.get_mut(&key)?.what = NamedItem::Interface(Some(Rc::new(built)));
         self.definitions.push(Definition::Interface(hold));
         Some(())
     }
 
     /// The bases that can be used; the others are reported or noted.
-    fn bases(&mut self, interface: &ast::Interface, draft: &mut Draft) -> Vec<Rc<Built>> {
-        let mut bases: Vec<Rc<Built>> = Vec::new();
+    fn bases(&mut self, interface: &ast::Interface, draft: &mut Draft) -> Vec<Rc<BuiltInterface>> {
+        let mut bases: Vec<Rc<BuiltInterface>> = Vec::new();
         for name in &interface.bases {
             self.lacking = None;
             let found = match self.resolve(name) {
                 // By another name.
-                Some(What::Type(typed)) => match self.renamed(&typed.shape) {
-                    Some(base) => Some(What::Interface(Some(base))),
-                    None => Some(What::Type(typed)),
+                Some(NamedItem::Type(typed)) => match self.renamed(&typed.shape) {
+                    Some(base) => Some(NamedItem::Interface(Some(base))),
+                    None => Some(NamedItem::Type(typed)),
                 },
                 found => found,
             };
             match found {
-                Some(What::Interface(Some(base))) if bases.iter().any(|other| Rc::ptr_eq(other, &base)) => {
+                Some(NamedItem::Interface(Some(base))) if bases.iter().any(|other| Rc::ptr_eq(other, &base)) => {
                     self.report.add(Problem::new(name.span, format!("`{}` is a base already", name.text())));
                 }
-                Some(What::Interface(Some(base))) => bases.push(base),
-                Some(What::Interface(None))
+                Some(NamedItem::Interface(Some(base))) => bases.push(base),
+                Some(NamedItem::Interface(None))
                     // `orb.idl` only announces interfaces of the ORB, such as `CORBA::Policy`.
                     if name.text().trim_start_matches("::").starts_with("CORBA::") =>
                 {
                     let base = name.text();
                     draft.leave_out(&base, Some(format!("the base `{base}`").into()));
                 }
-                Some(What::Interface(None)) => {
+                Some(NamedItem::Interface(None)) => {
                     let message = format!("`{}` is announced but not defined here", name.text());
                     self.report.add(Problem::new(name.span, message).help("define the base before"));
                 }
@@ -172,17 +172,17 @@ impl Builder<'_> {
     }
 
     /// The interface that has another name by a typedef.
-    fn renamed(&self, shape: &Shape) -> Option<Rc<Built>> {
+    fn renamed(&self, shape: &Shape) -> Option<Rc<BuiltInterface>> {
         let Shape::Reference(referent) = shape.resolved() else { return None };
         match &self.symbols.get(&referent.name.to_ascii_lowercase())?.what {
-            What::Interface(base) => base.clone(),
+            NamedItem::Interface(base) => base.clone(),
             _ => None,
         }
     }
 
     /// Adds the operations of a base that are not there yet by another way. `places` says where each
     /// operation of the base has come to stand; attributes point at operations by number.
-    fn inherit(&mut self, base: &Built, draft: &mut Draft, span: Span) {
+    fn inherit(&mut self, base: &BuiltInterface, draft: &mut Draft, span: Span) {
         let known = draft.operations.len();
         let mut places = Vec::with_capacity(base.hold.operations.len());
         for (operation, origin) in base.hold.operations.iter().zip(&base.origins) {
@@ -221,7 +221,7 @@ impl Builder<'_> {
     fn export(&mut self, item: &Item, draft: &mut Draft) -> Option<()> {
         match &item.kind {
             ItemKind::Operation(operation) => {
-                self.declare(&operation.ident, What::Operation)?;
+                self.declare(&operation.ident, NamedItem::Operation)?;
                 let doc = Name::from(item.doc.clone());
                 self.lacking = None;
                 let built = self.operation(operation);
@@ -244,7 +244,7 @@ impl Builder<'_> {
                 let (get, set) = (self.raises(&attribute.get_raises), self.raises(&attribute.set_raises));
                 let untold = self.lacking.take();
                 for ident in &attribute.idents {
-                    self.declare(ident, What::Attribute)?;
+                    self.declare(ident, NamedItem::Attribute)?;
                     let Some(Typed { shape, .. }) = typed.clone() else {
                         draft.leave_out(&ident.name, lacking.clone().or_else(|| self.unnamed()));
                         continue;
@@ -312,7 +312,7 @@ impl Builder<'_> {
                 for parameter in &operation.parameters {
                     // The parameter's name is taken even where its type is wrong.
                     let shape = b.usable(&parameter.spec, false);
-                    b.declare(&parameter.ident, What::Parameter);
+                    b.declare(&parameter.ident, NamedItem::Parameter);
                     if let Some(span) = operation.oneway
                         && parameter.direction != Direction::In
                     {
@@ -374,13 +374,13 @@ impl Builder<'_> {
         let mut seen = HashSet::new();
         for name in names {
             match self.resolve(name) {
-                Some(What::Exception(_)) if !seen.insert(name.text()) => {
+                Some(NamedItem::Exception(_)) if !seen.insert(name.text()) => {
                     self.report.add(Problem::new(name.span, format!("`{}` is named twice", name.text())));
                 }
                 // By another name it may be there already: generated contracts do that.
-                Some(What::Exception(exception))
+                Some(NamedItem::Exception(exception))
                     if raises.iter().any(|known| known.name == exception.name) => {}
-                Some(What::Exception(exception)) => raises.push(exception),
+                Some(NamedItem::Exception(exception)) => raises.push(exception),
                 Some(other) => {
                     let message = format!("`{}` is {}, not an exception", name.text(), other.noun());
                     self.report.add(Problem::new(name.span, message).expected(["an exception"]));
@@ -394,7 +394,7 @@ impl Builder<'_> {
 
 /// All that bases inherit from, each once, a base before its own bases. So whoever looks a name up meets the
 /// definition that hides another one before the hidden one.
-fn ancestors(bases: &[Rc<Built>]) -> Rc<[String]> {
+fn ancestors(bases: &[Rc<BuiltInterface>]) -> Rc<[String]> {
     let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for base in bases {
         for name in std::iter::once(base.hold.name.as_ref()).chain(base.ancestors.iter().map(String::as_str))

@@ -27,7 +27,7 @@ use super::ids::{Ids, join};
 use crate::report::{Problem, Report};
 use everywire_model::shape::{Alias, Name};
 use everywire_model::{Constant, Contract, Definition, Hold, Shape};
-use names::{Scope, Symbol, What};
+use names::{NamedItem, Scope, Symbol};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -97,23 +97,23 @@ impl Builder<'_> {
             }
             ItemKind::Interface(interface) => self.interface(interface, &item.doc)?,
             ItemKind::ForwardInterface(ident) => {
-                self.announce(ident, || What::Interface(None))?;
+                self.announce(ident, || NamedItem::Interface(None))?;
             }
             ItemKind::ForwardStruct(ident) => {
-                self.announce(ident, || What::Open { keyword: "struct", shape: None })?;
+                self.announce(ident, || NamedItem::Open { keyword: "struct", shape: None })?;
             }
             ItemKind::ForwardUnion(ident) => {
-                self.announce(ident, || What::Open { keyword: "union", shape: None })?;
+                self.announce(ident, || NamedItem::Open { keyword: "union", shape: None })?;
             }
             ItemKind::ForwardValue(ident) => {
-                self.announce(ident, || What::Open { keyword: "valuetype", shape: None })?;
+                self.announce(ident, || NamedItem::Open { keyword: "valuetype", shape: None })?;
             }
             ItemKind::Value(value) => self.value(value)?,
             ItemKind::ValueBox(ident, spec) => self.value_box(ident, spec)?,
             // It takes its name, so that a second definition of the name is still a mistake.
             ItemKind::Unsupported(ident, what) => {
                 self.give_up(&ident.name);
-                self.announce(ident, || What::Broken)?;
+                self.announce(ident, || NamedItem::Broken)?;
                 let full = join(self.scope(), &ident.name);
                 self.lacking = Some(format!("{what} `{full}`").into());
                 self.lacks_too(&ident.name);
@@ -134,16 +134,16 @@ impl Builder<'_> {
                     let what = match whole {
                         Some(_) if matches!(whole.as_ref().map(|t| &t.shape), Some(Shape::Void)) => {
                             self.report.add(Problem::new(spec.span, "`void` cannot have another name"));
-                            What::Broken
+                            NamedItem::Broken
                         }
                         Some(whole) => {
                             let (name, id) = self.identity(&declarator.ident.name);
                             let alias = Alias { name, id, target: whole.shape };
-                            What::Type(types::Typed { shape: Shape::Alias(Hold::new(alias)), ..whole })
+                            NamedItem::Type(types::Typed { shape: Shape::Alias(Hold::new(alias)), ..whole })
                         }
-                        None => What::Broken,
+                        None => NamedItem::Broken,
                     };
-                    if let What::Type(typed) = &what {
+                    if let NamedItem::Type(typed) = &what {
                         let shape = typed.shape.clone();
                         if self.declare(&declarator.ident, what).is_some() {
                             self.definitions.push(Definition::Type(shape));
@@ -158,11 +158,11 @@ impl Builder<'_> {
                 let value =
                     self.spec(spec).and_then(|typed| Some((self.constant(expr, &typed.shape)?, typed.shape)));
                 let Some((value, shape)) = value else {
-                    self.declare(ident, What::Broken)?;
+                    self.declare(ident, NamedItem::Broken)?;
                     self.lacks_too(&ident.name);
                     return None;
                 };
-                self.declare(ident, What::Constant(shape.clone(), value.clone()))?;
+                self.declare(ident, NamedItem::Constant(shape.clone(), value.clone()))?;
                 let name = self.identity(&ident.name).0;
                 let doc = Name::from(item.doc.clone());
                 self.definitions.push(Definition::Constant(Constant { name, shape, value, doc }));
@@ -203,9 +203,9 @@ impl Builder<'_> {
     fn finish(self) -> Contract {
         // This is checked last, since a definition may follow anywhere, in another file too.
         for symbol in self.symbols.values() {
-            if let What::Open { keyword: "valuetype", shape } = &symbol.what {
+            if let NamedItem::Open { keyword: "valuetype", shape } = &symbol.what {
                 values::fill(&symbol.name, shape.as_ref());
-            } else if let What::Open { keyword, .. } = symbol.what {
+            } else if let NamedItem::Open { keyword, .. } = symbol.what {
                 let message = format!("{keyword} `{}` is announced but never defined", symbol.name);
                 self.report.add(Problem::new(symbol.span, message));
             }

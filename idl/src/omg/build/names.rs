@@ -19,7 +19,7 @@ use super::super::ids::join;
 use super::super::lexer::KEYWORDS;
 use super::super::limits;
 use super::Builder;
-use super::interfaces::Built;
+use super::interfaces::BuiltInterface;
 use super::types::Typed;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{Enum, Struct};
@@ -31,15 +31,15 @@ pub(super) struct Symbol {
     /// Scoped name as written where it was defined.
     pub(super) name: String,
     pub(super) span: Span,
-    pub(super) what: What,
+    pub(super) what: NamedItem,
 }
 
 /// What a name stands for.
 #[derive(Clone)]
-pub(super) enum What {
+pub(super) enum NamedItem {
     Module,
     /// An interface; None while it is announced only, or while its body is being read.
-    Interface(Option<Rc<Built>>),
+    Interface(Option<Rc<BuiltInterface>>),
     Type(Typed),
     /// A struct or union that is announced, or whose body is being read. Its shape exists once somebody
     /// asked: then it is a cell that `close` fills.
@@ -59,7 +59,7 @@ pub(super) enum What {
     Broken,
 }
 
-impl What {
+impl NamedItem {
     /// Whether it is called by its name alone, and no scoped name leads to it. No look-up for a type finds
     /// it.
     fn is_value(&self) -> bool {
@@ -121,7 +121,7 @@ impl Builder<'_> {
     /// Gives something a name in the current scope, unless the name is taken. None after a mistake. The order
     /// of the checks decides which message a user sees: first the bounds, then a second definition, then a
     /// name that is in use, the name of the scope, and last an inherited operation.
-    pub(super) fn declare(&mut self, ident: &Ident, what: What) -> Option<()> {
+    pub(super) fn declare(&mut self, ident: &Ident, what: NamedItem) -> Option<()> {
         let full = join(self.scope(), &ident.name);
         let key = full.to_ascii_lowercase();
         if full.len() > limits::SCOPED_NAME || self.symbols.len() >= limits::NODES {
@@ -154,18 +154,18 @@ impl Builder<'_> {
         }
         let scope = last(self.scope());
         let same = scope == ident.name || (!inner && scope.eq_ignore_ascii_case(&ident.name));
-        if same && !matches!(what, What::Parameter) {
+        if same && !matches!(what, NamedItem::Parameter) {
             let message = format!("`{}` has the name of the scope it stands in", ident.name);
             self.report.add(Problem::new(ident.span, message));
             return None;
         }
-        if matches!(what, What::Operation | What::Attribute) {
+        if matches!(what, NamedItem::Operation | NamedItem::Attribute) {
             let ancestors = self.scopes.last().map_or(&[][..], |scope| &scope.ancestors);
             // An operation cannot be overloaded or defined again in a derived interface (CORBA 3.0, 3.8.5).
             let inherited = ancestors.iter().find_map(|ancestor| {
                 self.symbols
                     .get(&join(ancestor, &ident.name).to_ascii_lowercase())
-                    .filter(|symbol| matches!(symbol.what, What::Operation | What::Attribute))
+                    .filter(|symbol| matches!(symbol.what, NamedItem::Operation | NamedItem::Attribute))
             });
             if let Some(earlier) = inherited {
                 let message = format!("`{}` is inherited already", ident.name);
@@ -182,28 +182,30 @@ impl Builder<'_> {
     pub(super) fn open_module(&mut self, ident: &Ident) -> Option<()> {
         let full = join(self.scope(), &ident.name);
         match self.symbols.get(&full.to_ascii_lowercase()) {
-            Some(symbol) if symbol.name == full && matches!(symbol.what, What::Module) => Some(()),
-            _ => self.declare(ident, What::Module),
+            Some(symbol) if symbol.name == full && matches!(symbol.what, NamedItem::Module) => Some(()),
+            _ => self.declare(ident, NamedItem::Module),
         }
     }
 
     /// Announces an interface, struct or union; once more does no harm, and neither does it after the
     /// definition. `what` is made only to be compared or stored.
-    pub(super) fn announce(&mut self, ident: &Ident, what: impl FnOnce() -> What) -> Option<()> {
+    pub(super) fn announce(&mut self, ident: &Ident, what: impl FnOnce() -> NamedItem) -> Option<()> {
         let full = join(self.scope(), &ident.name);
         let what = what();
         let same = self.symbols.get(&full.to_ascii_lowercase()).is_some_and(|symbol| {
             symbol.name == full
                 && match (&symbol.what, &what) {
-                    (What::Interface(_), What::Interface(_)) | (What::Broken, _) => true,
-                    (What::Open { keyword, .. }, What::Open { keyword: new, .. }) => keyword == new,
-                    (What::Type(typed), What::Open { keyword: "struct", .. }) => {
+                    (NamedItem::Interface(_), NamedItem::Interface(_)) | (NamedItem::Broken, _) => true,
+                    (NamedItem::Open { keyword, .. }, NamedItem::Open { keyword: new, .. }) => keyword == new,
+                    (NamedItem::Type(typed), NamedItem::Open { keyword: "struct", .. }) => {
                         matches!(typed.shape, Shape::Struct(_))
                     }
-                    (What::Type(typed), What::Open { keyword: "valuetype", .. }) => {
+                    (NamedItem::Type(typed), NamedItem::Open { keyword: "valuetype", .. }) => {
                         matches!(typed.shape, Shape::Optional(_))
                     }
-                    (What::Type(typed), What::Open { .. }) => matches!(typed.shape, Shape::Union(_)),
+                    (NamedItem::Type(typed), NamedItem::Open { .. }) => {
+                        matches!(typed.shape, Shape::Union(_))
+                    }
                     _ => false,
                 }
         });
@@ -212,10 +214,10 @@ impl Builder<'_> {
 
     /// What a name means here; reports names that mean nothing. None is silent for what is broken; then
     /// `lacking` says whether it is not supported.
-    pub(super) fn resolve(&mut self, name: &ScopedName) -> Option<What> {
+    pub(super) fn resolve(&mut self, name: &ScopedName) -> Option<NamedItem> {
         let key = self.find(name, true)?;
         let what = self.symbols.get(&key)?.what.clone();
-        if matches!(what, What::Broken) {
+        if matches!(what, NamedItem::Broken) {
             self.needs(&key);
             return None;
         }
@@ -271,13 +273,13 @@ impl Builder<'_> {
                 return Some(key);
             };
             let ancestors = match &symbol.what {
-                What::Interface(Some(built)) => Rc::clone(&built.ancestors),
+                NamedItem::Interface(Some(built)) => Rc::clone(&built.ancestors),
                 // One that is being read names what it inherits by its own name, too.
-                What::Interface(None) => {
+                NamedItem::Interface(None) => {
                     let open = self.scopes.iter().find(|scope| scope.name == symbol.name);
                     open.map(|scope| Rc::clone(&scope.ancestors)).unwrap_or_default()
                 }
-                What::Broken => {
+                NamedItem::Broken => {
                     self.needs(&key);
                     return None;
                 }
@@ -304,7 +306,7 @@ impl Builder<'_> {
         let Some((base, key)) = inherited.next() else { return Some(None) };
         // A base may hide what its own bases define; `ancestors` has the nearer first.
         let hidden = |other: &String| match self.symbols.get(&base.to_ascii_lowercase()).map(|s| &s.what) {
-            Some(What::Interface(Some(built))) => built.ancestors.contains(other),
+            Some(NamedItem::Interface(Some(built))) => built.ancestors.contains(other),
             _ => self.value_bases.get(&base.to_ascii_lowercase()).is_some_and(|bases| bases.contains(other)),
         };
         if let Some((other, _)) = inherited.find(|(other, _)| !hidden(other)) {

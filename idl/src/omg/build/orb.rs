@@ -7,7 +7,7 @@ use super::super::ast::{Ident, ScopedName};
 use super::super::ids::join;
 use super::super::limits;
 use super::Builder;
-use super::names::{Symbol, What};
+use super::names::{NamedItem, Symbol};
 use super::types::Typed;
 use everywire_model::shape::{Alias, Name, Order, Sequence, Text, TextKind};
 use everywire_model::{Definition, Hold, Shape};
@@ -100,9 +100,9 @@ impl Builder<'_> {
         let module = self.symbols.entry("corba".to_owned()).or_insert_with(|| Symbol {
             name: "CORBA".to_owned(),
             span: plain.span,
-            what: What::Module,
+            what: NamedItem::Module,
         });
-        if module.name != "CORBA" || !matches!(module.what, What::Module) {
+        if module.name != "CORBA" || !matches!(module.what, NamedItem::Module) {
             return None;
         }
         let (id, named) =
@@ -115,7 +115,7 @@ impl Builder<'_> {
             Shape::Alias(Hold::new(Alias { name: named, id, target }))
         };
         self.definitions.push(Definition::Type(shape.clone()));
-        let what = What::Type(Typed { shape, depth: 2, complete: true });
+        let what = NamedItem::Type(Typed { shape, depth: 2, complete: true });
         self.symbols.insert(key.clone(), Symbol { name: full, span: plain.span, what });
         Some(key)
     }
@@ -126,7 +126,7 @@ impl Builder<'_> {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         self.scope() == "CORBA"
             && self.symbols.get(&key).is_some_and(|symbol| match &symbol.what {
-                What::Type(Typed { shape: Shape::Alias(alias), .. }) => {
+                NamedItem::Type(Typed { shape: Shape::Alias(alias), .. }) => {
                     alias.name.rsplit("::").next() == Some(ident.name.as_str()) && same(&alias.target, target)
                 }
                 _ => false,

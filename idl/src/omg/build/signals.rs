@@ -3,8 +3,8 @@
 use super::super::ast;
 use super::super::limits;
 use super::Builder;
-use super::interfaces::{Built, Draft};
-use super::names::{What, distance};
+use super::interfaces::{BuiltInterface, Draft};
+use super::names::{NamedItem, distance};
 use crate::report::{Problem, Span};
 use everywire_model::Signal;
 use everywire_model::shape::{Field, Name};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 impl Builder<'_> {
     /// Adds the signals of a base that are not there yet by another way.
-    pub(super) fn inherit_signals(&mut self, base: &Built, draft: &mut Draft, span: Span) {
+    pub(super) fn inherit_signals(&mut self, base: &BuiltInterface, draft: &mut Draft, span: Span) {
         for signal in base.hold.signals.iter() {
             let Some(origin) = base.signal_origins.get(&signal.name.to_ascii_lowercase()) else { continue };
             match draft.signal_origins.get(&signal.name.to_ascii_lowercase()) {
@@ -37,7 +37,7 @@ impl Builder<'_> {
     pub(super) fn signal(&mut self, signal: &ast::Signal, doc: &str, draft: &mut Draft) -> Option<()> {
         let ident = &signal.ident;
         if signal.is_operation {
-            self.declare(ident, What::Operation)?;
+            self.declare(ident, NamedItem::Operation)?;
         }
         let key = ident.name.to_ascii_lowercase();
         if draft.signal_origins.contains_key(&key) {
@@ -88,7 +88,7 @@ impl Builder<'_> {
             if self
                 .symbols
                 .get(&key)
-                .is_some_and(|known| matches!(known.what, What::Operation | What::Attribute))
+                .is_some_and(|known| matches!(known.what, NamedItem::Operation | NamedItem::Attribute))
             {
                 continue;
             }

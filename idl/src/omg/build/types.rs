@@ -18,7 +18,7 @@ use super::super::ast::{Basic, Declarator, Enum, Expr, Ident, ScopedName, Struct
 use super::super::ids::join;
 use super::super::limits;
 use super::Builder;
-use super::names::What;
+use super::names::NamedItem;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{self, Array, Field, Name, Order, Referent, Sequence, Text, TextKind};
 use everywire_model::{Definition, Hold, Shape};
@@ -113,13 +113,13 @@ impl Builder<'_> {
         let key = self.find(name, true)?;
         let symbol = self.symbols.get_mut(&key)?;
         match &mut symbol.what {
-            What::Type(typed) => Some(typed.clone()),
-            What::Interface(_) => {
+            NamedItem::Type(typed) => Some(typed.clone()),
+            NamedItem::Interface(_) => {
                 let id = self.ids.get(&symbol.name).cloned().unwrap_or_default();
                 let referent = Referent { name: Name::from(symbol.name.clone()), id: Name::from(id) };
                 Some(Typed::leaf(Shape::Reference(Hold::new(referent))))
             }
-            What::Open { keyword, shape } => {
+            NamedItem::Open { keyword, shape } => {
                 let shape = shape.get_or_insert_with(|| match *keyword {
                     "struct" => Shape::Struct(Hold::Later(self.report.cell())),
                     "valuetype" => Shape::Optional(Hold::Later(self.report.cell())),
@@ -128,7 +128,7 @@ impl Builder<'_> {
                 // A value that may be null ends, whatever it is made of.
                 Some(Typed { shape: shape.clone(), depth: 1, complete: *keyword == "valuetype" })
             }
-            What::Broken => {
+            NamedItem::Broken => {
                 self.needs(&key);
                 None
             }
@@ -167,7 +167,7 @@ impl Builder<'_> {
 
     /// It is `Broken` while its members are read, since nothing may refer to an exception as a type.
     pub(super) fn exception(&mut self, structure: &Struct) -> Option<()> {
-        self.declare(&structure.ident, What::Broken)?;
+        self.declare(&structure.ident, NamedItem::Broken)?;
         let (name, id) = self.identity(&structure.ident.name);
         let members = self.inside(&structure.ident.name, Rc::default(), |b| b.members(structure));
         let Some((fields, _)) = members else {
@@ -176,7 +176,7 @@ impl Builder<'_> {
         };
         let hold = Hold::new(shape::Struct { name, id, fields: Cow::Owned(fields) });
         let key = join(self.scope(), &structure.ident.name).to_ascii_lowercase();
-        self.symbols.get_mut(&key)?.what = What::Exception(hold.clone());
+        self.symbols.get_mut(&key)?.what = NamedItem::Exception(hold.clone());
         self.definitions.push(Definition::Exception(hold));
         Some(())
     }
@@ -188,7 +188,7 @@ impl Builder<'_> {
         for (spec, declarators) in &structure.members {
             let typed = self.spec(spec);
             for declarator in declarators {
-                let declared = self.declare(&declarator.ident, What::Member).is_some();
+                let declared = self.declare(&declarator.ident, NamedItem::Member).is_some();
                 let whole = typed.clone().and_then(|typed| self.inline(typed, spec.span, declarator));
                 match whole.filter(|_| declared) {
                     Some(whole) => {
@@ -271,10 +271,10 @@ impl Builder<'_> {
         }
         let hold = Hold::new(shape::Enum { name, id, members: Cow::Owned(values), bits: 32 });
         let typed = Typed::leaf(Shape::Enum(hold.clone()));
-        self.declare(&members.ident, What::Type(typed.clone()))?;
+        self.declare(&members.ident, NamedItem::Type(typed.clone()))?;
         // Enumerators stand beside their type, not inside it.
         for (ident, value) in members.members.iter().zip(0..) {
-            self.declare(ident, What::Enumerator(hold.clone(), value));
+            self.declare(ident, NamedItem::Enumerator(hold.clone(), value));
         }
         self.definitions.push(Definition::Type(typed.shape.clone()));
         Some(typed)
@@ -285,14 +285,14 @@ impl Builder<'_> {
     pub(super) fn open(&mut self, ident: &Ident, keyword: &'static str) -> Option<()> {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         if let Some(symbol) = self.symbols.get_mut(&key)
-            && matches!(symbol.what, What::Open { keyword: announced, .. } if announced == keyword)
+            && matches!(symbol.what, NamedItem::Open { keyword: announced, .. } if announced == keyword)
             && symbol.name.ends_with(&ident.name)
             && !self.scopes.iter().any(|scope| scope.name == symbol.name)
         {
             symbol.span = ident.span;
             return Some(());
         }
-        self.declare(ident, What::Open { keyword, shape: None })
+        self.declare(ident, NamedItem::Open { keyword, shape: None })
     }
 
     /// Ends it: fills the cell if somebody needed the type before, else makes a plain one. `body` is None
@@ -308,8 +308,8 @@ impl Builder<'_> {
         let key = join(self.scope(), &ident.name).to_ascii_lowercase();
         let symbol = self.symbols.get_mut(&key)?;
         let Some(body) = body else {
-            let used = matches!(symbol.what, What::Open { shape: Some(_), .. });
-            symbol.what = What::Broken;
+            let used = matches!(symbol.what, NamedItem::Open { shape: Some(_), .. });
+            symbol.what = NamedItem::Broken;
             if used && (self.lacking.is_some() || !self.report.failed()) {
                 // Other types contain its cell already and cannot be left out any more; without a mistake they would be used.
                 let lacking = self.lacking.as_deref().unwrap_or("something in it");
@@ -320,7 +320,7 @@ impl Builder<'_> {
             return None;
         };
         let shape = match &symbol.what {
-            What::Open { shape: Some(shape), .. } => {
+            NamedItem::Open { shape: Some(shape), .. } => {
                 // Nobody else fills the cell: a second definition is refused.
                 let _ = cell(shape)?.set(body);
                 shape.clone()
@@ -328,7 +328,7 @@ impl Builder<'_> {
             _ => wrap(Hold::new(body)),
         };
         let typed = Typed { shape, depth, complete: true };
-        symbol.what = What::Type(typed.clone());
+        symbol.what = NamedItem::Type(typed.clone());
         self.definitions.push(Definition::Type(typed.shape.clone()));
         Some(typed)
     }

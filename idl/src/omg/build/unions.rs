@@ -6,7 +6,7 @@
 
 use super::super::ast::{Expr, ExprKind, Label, ScopedName, Union};
 use super::Builder;
-use super::names::What;
+use super::names::NamedItem;
 use super::types::Typed;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{self, Arm, Enum, Field, Name};
@@ -72,7 +72,7 @@ impl Builder<'_> {
                 }
             }
             // The member's name is taken even where its type is wrong, so that a second one is found.
-            let declared = self.declare(&arm.declarator.ident, What::Member).is_some();
+            let declared = self.declare(&arm.declarator.ident, NamedItem::Member).is_some();
             let whole =
                 self.spec(&arm.spec).and_then(|typed| self.inline(typed, arm.spec.span, &arm.declarator));
             let Some(whole) = whole.filter(|_| declared) else {

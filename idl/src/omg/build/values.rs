@@ -10,7 +10,7 @@ use super::super::ast::{Ident, ItemKind, TypeSpec, ValueType};
 use super::super::ids::join;
 use super::super::parser::ABSTRACT_VALUE;
 use super::Builder;
-use super::names::What;
+use super::names::NamedItem;
 use super::types::Typed;
 use crate::report::Problem;
 use everywire_model::shape::{self, Alias, Field, Name};
@@ -72,7 +72,7 @@ impl Builder<'_> {
                         b.lacking = None;
                         let typed = b.spec(spec);
                         for declarator in declarators {
-                            let declared = b.declare(&declarator.ident, What::Member).is_some();
+                            let declared = b.declare(&declarator.ident, NamedItem::Member).is_some();
                             let whole =
                                 typed.clone().and_then(|typed| b.inline(typed, spec.span, declarator));
                             let Some(whole) = whole.filter(|_| declared) else {
@@ -114,7 +114,7 @@ impl Builder<'_> {
         for name in &value.bases {
             self.lacking = None;
             match self.resolve(name) {
-                Some(What::Type(typed)) if state(&typed.shape).is_some() => {
+                Some(NamedItem::Type(typed)) if state(&typed.shape).is_some() => {
                     let content = state(&typed.shape)?.clone();
                     found = Some(Base {
                         fields: content.fields().to_vec(),
@@ -145,12 +145,12 @@ impl Builder<'_> {
         let what = match typed {
             Some(typed) => {
                 let shape = boxed(name, id, typed.shape);
-                What::Type(Typed { shape, depth: self.deeper(typed.depth, spec.span)?, complete: true })
+                NamedItem::Type(Typed { shape, depth: self.deeper(typed.depth, spec.span)?, complete: true })
             }
-            None => What::Broken,
+            None => NamedItem::Broken,
         };
         let defined = match &what {
-            What::Type(typed) => Some(typed.shape.clone()),
+            NamedItem::Type(typed) => Some(typed.shape.clone()),
             _ => None,
         };
         self.declare(ident, what)?;
@@ -165,10 +165,10 @@ impl Builder<'_> {
     pub(super) fn give_up(&mut self, name: &str) {
         let key = join(self.scope(), name).to_ascii_lowercase();
         if let Some(symbol) = self.symbols.get_mut(&key)
-            && let What::Open { keyword: "valuetype", shape } = &symbol.what
+            && let NamedItem::Open { keyword: "valuetype", shape } = &symbol.what
         {
             fill(&symbol.name, shape.as_ref());
-            symbol.what = What::Broken;
+            symbol.what = NamedItem::Broken;
         }
     }
 }

@@ -7,7 +7,7 @@ use super::super::ast::{
 };
 use super::super::lexer::Kind;
 use super::values::ABSTRACT_VALUE;
-use super::{Parse, Parser, Place};
+use super::{DefinitionScope, Parse, Parser};
 use crate::report::Problem;
 use everywire_model::Direction;
 
@@ -33,7 +33,7 @@ impl Parser<'_> {
             let problem = self.unexpected("a body is missing").expected(["`{`", "`:`", "`;`"]);
             return self.fail(problem);
         }
-        let items = self.nested(|p| p.braced(|p| Ok(p.items(Place::Interface))))?;
+        let items = self.nested(|p| p.braced(|p| Ok(p.items(DefinitionScope::Interface))))?;
         Ok(ItemKind::Interface(Interface { ident, bases, items }))
     }
 

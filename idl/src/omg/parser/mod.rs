@@ -53,7 +53,7 @@ pub(crate) struct Parser<'a> {
 
 /// Where a list of definitions stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum DefinitionScope {
     File,
     Module,
     Interface,
@@ -74,19 +74,19 @@ pub(crate) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
         nodes: 0,
     };
     parser.advance();
-    parser.items(Place::File)
+    parser.items(DefinitionScope::File)
 }
 
 impl Parser<'_> {
     /// Definitions up to the end of the file or the closing brace, which is left.
-    fn items(&mut self, place: Place) -> Vec<Item> {
+    fn items(&mut self, place: DefinitionScope) -> Vec<Item> {
         let mut items = Vec::new();
         loop {
             items.append(&mut self.directives);
             match &self.current.kind {
                 Kind::End => return items,
                 // `braced`, which called, takes the brace.
-                Kind::Punct("}") if place != Place::File => return items,
+                Kind::Punct("}") if place != DefinitionScope::File => return items,
                 Kind::Punct("}") => {
                     self.problem("there is no `{` for this `}`");
                     self.advance();
@@ -96,7 +96,7 @@ impl Parser<'_> {
                     self.problem("nothing stands before this `;`");
                     self.advance();
                 }
-                Kind::Word(word) if word == "import" && place == Place::File => {
+                Kind::Word(word) if word == "import" && place == DefinitionScope::File => {
                     if self.import().is_err() {
                         self.recover();
                     }
@@ -105,9 +105,9 @@ impl Parser<'_> {
                     // Documentation stands before the first token of a definition.
                     let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
                     let item = match place {
-                        Place::Interface => self.export(),
-                        Place::Value => self.value_element(),
-                        Place::File | Place::Module => self.definition(),
+                        DefinitionScope::Interface => self.export(),
+                        DefinitionScope::Value => self.value_element(),
+                        DefinitionScope::File | DefinitionScope::Module => self.definition(),
                     };
                     match item {
                         Ok(kind) => {
@@ -152,7 +152,7 @@ impl Parser<'_> {
             Kind::Keyword("module") => {
                 self.advance();
                 let ident = self.ident()?;
-                let items = self.nested(|p| p.braced(|p| Ok(p.items(Place::Module))))?;
+                let items = self.nested(|p| p.braced(|p| Ok(p.items(DefinitionScope::Module))))?;
                 Ok(ItemKind::Module(ident, items))
             }
             Kind::Keyword("interface" | "abstract" | "local") => self.interface(),

@@ -2,7 +2,7 @@
 
 use super::super::ast::{ItemKind, ValueType};
 use super::super::lexer::Kind;
-use super::{Parse, Parser, Place};
+use super::{DefinitionScope, Parse, Parser};
 
 /// What is left out where an abstract value type is needed as a type. As a base it adds nothing that travels.
 pub(in crate::omg) const ABSTRACT_VALUE: &str = "the abstract value type";
@@ -29,7 +29,7 @@ impl Parser<'_> {
         if self.accept_word("supports") {
             self.list(Self::scoped_name)?;
         }
-        let items = self.nested(|p| p.braced(|p| Ok(p.items(Place::Value))))?;
+        let items = self.nested(|p| p.braced(|p| Ok(p.items(DefinitionScope::Value))))?;
         Ok(ItemKind::Value(ValueType { ident, truncatable, bases, items }))
     }
 

@@ -15,7 +15,7 @@
 use super::super::names::{QName, is_name};
 use super::super::ports::Port;
 use super::elements::Elements;
-use super::messages::{Printed, Way};
+use super::messages::{PrintedMessage, PrintedOperation};
 use super::paper::Paper;
 
 /// WS-SecurityPolicy 1.1.
@@ -27,7 +27,7 @@ const FRAMING_POLICY: &str = "http://schemas.microsoft.com/ws/2006/05/framing/po
 pub(super) struct Bindings<'e> {
     pub(super) elements: &'e mut Elements,
     pub(super) contract: &'e QName,
-    pub(super) methods: &'e [Printed],
+    pub(super) methods: &'e [PrintedOperation],
 }
 
 impl Bindings<'_> {
@@ -110,11 +110,11 @@ impl Bindings<'_> {
     }
 
     /// One operation of a binding: its action, and how each message is written.
-    fn operation(&self, soap: &str, method: &Printed, paper: &mut Paper) {
+    fn operation(&self, soap: &str, method: &PrintedOperation, paper: &mut Paper) {
         paper.open("wsdl:operation", &[("name", &method.name)]);
         let style = if method.rpc { "rpc" } else { "document" };
         paper.empty(&format!("{soap}:operation"), &[("soapAction", &method.soap_action), ("style", style)]);
-        let mut way = |element: &str, way: &Way| {
+        let mut way = |element: &str, way: &PrintedMessage| {
             paper.open(element, &[]);
             if let Some((message, parts)) = &way.headers {
                 let message = format!("tns:{message}");

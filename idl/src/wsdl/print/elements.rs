@@ -6,7 +6,7 @@
 use super::super::names::{QName, SCHEMA};
 use super::super::services::EVERYWIRE;
 use super::super::tree::WSDL;
-use super::messages::{Part, Printed, Way};
+use super::messages::{Part, PrintedMessage, PrintedOperation};
 use super::paper::Paper;
 use everywire_model::Interface;
 use everywire_model::contract::note;
@@ -78,7 +78,12 @@ impl Elements {
     }
 
     /// Adds the port type of an interface with its operations.
-    pub(super) fn port_type(&mut self, contract: &QName, interface: &Interface, methods: &[Printed]) {
+    pub(super) fn port_type(
+        &mut self,
+        contract: &QName,
+        interface: &Interface,
+        methods: &[PrintedOperation],
+    ) {
         let mut paper = Paper::at(1);
         let mut attributes = Vec::new();
         if note(&interface.notes, "wcf:session") == Some("true") {
@@ -103,7 +108,7 @@ impl Elements {
             attributes.push(("name", method.name.as_str()));
             paper.open("wsdl:operation", &attributes);
             documentation(&method.doc, &mut paper);
-            let mut way = |element: &str, way: &Way| {
+            let mut way = |element: &str, way: &PrintedMessage| {
                 let message = format!("tns:{}", way.message);
                 paper.empty(element, &[("wsaw:Action", &way.action), ("message", &message)]);
             };

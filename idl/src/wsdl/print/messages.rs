@@ -5,7 +5,7 @@
 //! typed parts, by the notes of the operation; headers are a message of their own, which bindings refer to.
 //!
 //! State is in the tables that all interfaces share: `Schemas` for elements and types, `Elements` for
-//! messages. `print` first checks that everything can be said (`Sayable`), and only then writes into them; an
+//! messages. `print` first checks that everything can be said (`CheckedTypes`), and only then writes into them; an
 //! element that would be two things is refused there, with a reason, but for a fault's, whose part then has a type alone.
 //!
 //! A call of the service (a callback or a signal) has its output first; a signal is printed as a one-way call
@@ -18,7 +18,7 @@ use super::elements::Elements;
 use super::families::is_family;
 use super::paper::Paper;
 use super::plain;
-use super::sayable::Sayable;
+use super::sayable::CheckedTypes;
 use super::schemas::{NOWHERE, Schemas};
 use super::types::{Presence, presence};
 use everywire_model::contract::note;
@@ -86,7 +86,7 @@ impl<'i> Method<'i> {
 }
 
 /// What a port type and its bindings say of an operation.
-pub(super) struct Printed {
+pub(super) struct PrintedOperation {
     pub(super) name: String,
     /// What bindings say in `soapAction`.
     pub(super) soap_action: String,
@@ -99,9 +99,9 @@ pub(super) struct Printed {
     /// Whether the service calls.
     pub(super) calls_back: bool,
     /// The first message, whoever sends it.
-    pub(super) request: Way,
+    pub(super) request: PrintedMessage,
     /// The second one; None for a one-way operation.
-    pub(super) reply: Option<Way>,
+    pub(super) reply: Option<PrintedMessage>,
     /// Name, message and action of each.
     pub(super) faults: Vec<(String, String, String)>,
     pub(super) idempotent: bool,
@@ -112,7 +112,7 @@ pub(super) struct Printed {
 }
 
 /// One of the two messages.
-pub(super) struct Way {
+pub(super) struct PrintedMessage {
     /// Its name in the description.
     pub(super) message: String,
     /// Its action, which the wire sends.
@@ -135,7 +135,7 @@ pub(super) struct Messages<'s, 'f> {
 impl Messages<'_, '_> {
     /// The error is the reason why the operation cannot be said; nothing was written for it then, but perhaps
     /// for its first message.
-    pub(super) fn print(&mut self, method: &Method<'_>) -> Result<Printed, String> {
+    pub(super) fn print(&mut self, method: &Method<'_>) -> Result<PrintedOperation, String> {
         let operation = &*method.operation;
         let name = names::operation(operation).to_owned();
         if !is_name(&name) {
@@ -146,7 +146,7 @@ impl Messages<'_, '_> {
         {
             return Err(format!("`{name}` is there twice"));
         }
-        let mut sayable = Sayable::default();
+        let mut sayable = CheckedTypes::default();
         sayable.fields(operation.arguments.fields())?;
         let results = operation.results.fields();
         // The return value is first among the results and has a name of its own, so only its shape is
@@ -218,7 +218,7 @@ impl Messages<'_, '_> {
                 faults.push((fault, message, names::fault_action(of, operation, detail)));
             }
         }
-        Ok(Printed {
+        Ok(PrintedOperation {
             name,
             soap_action: names::soap_action(Some(method.of), operation),
             doc: operation.doc.to_string(),
@@ -244,7 +244,7 @@ impl Messages<'_, '_> {
         wrapper: Option<QName>,
         fields: Vec<Field>,
         action: String,
-    ) -> Result<Way, String> {
+    ) -> Result<PrintedMessage, String> {
         let operation = &*method.operation;
         let namespace = if method.signal {
             self.contract.namespace.clone()
@@ -302,7 +302,7 @@ impl Messages<'_, '_> {
         }
         self.schemas.settle()?;
         self.elements.message(&message, &parts);
-        Ok(Way { message, action, namespace: around, alike, headers: told })
+        Ok(PrintedMessage { message, action, namespace: around, alike, headers: told })
     }
 
     /// The element around parameters, which may be of another namespace. Parameters of another namespace are

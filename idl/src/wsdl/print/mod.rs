@@ -33,7 +33,7 @@ use everywire_model::contract::note;
 use everywire_model::{Contract, Definition, Hold, Interface, Shape};
 use families::Families;
 use messages::{Messages, Method};
-use sayable::Sayable;
+use sayable::CheckedTypes;
 use schemas::Schemas;
 use std::collections::{BTreeMap, HashSet};
 
@@ -127,7 +127,7 @@ pub(super) fn describe(
         if matches!(shape, Shape::Struct(detail) if plain.contains(&detail.id)) {
             continue;
         }
-        let told = Sayable::default().shape(shape).and_then(|()| schemas.define(shape));
+        let told = CheckedTypes::default().shape(shape).and_then(|()| schemas.define(shape));
         if let Err(reason) = told {
             left_out.push(Unprintable { language: LANGUAGE, place: shape.noun().into_owned(), reason });
         }
@@ -198,7 +198,7 @@ pub(super) fn describe(
 fn print(
     messages: &mut Messages<'_, '_>,
     method: Method<'_>,
-    methods: &mut Vec<messages::Printed>,
+    methods: &mut Vec<messages::PrintedOperation>,
     left_out: &mut Vec<Unprintable>,
 ) {
     match messages.print(&method) {

@@ -12,14 +12,14 @@ use std::collections::HashSet;
 
 /// The types that were checked already.
 #[derive(Default)]
-pub(super) struct Sayable {
+pub(super) struct CheckedTypes {
     /// Names of types that were looked at, by which types that contain themselves end.
     seen: HashSet<String>,
     /// How deep the present shape is; at most `NESTING`.
     depth: usize,
 }
 
-impl Sayable {
+impl CheckedTypes {
     /// Fields and their names, which become elements.
     pub(super) fn fields(&mut self, fields: &[Field]) -> Result<(), String> {
         fields.iter().try_for_each(|field| {

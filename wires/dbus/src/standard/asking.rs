@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 
 /// On whose behalf accessors are asked: they see whoever asked for attributes by name, with what came beside. Nobody: this process.
 #[derive(Clone, Default)]
-pub(super) struct Behalf {
+pub(super) struct CallerContext {
     /// In the wire's terms; empty where the connection has one peer only.
     sender: Bytes,
     /// Who is at the other end of the connection.
@@ -31,7 +31,7 @@ pub(super) struct Behalf {
     headers: Headers,
 }
 
-impl Behalf {
+impl CallerContext {
     /// Of whoever made a call.
     pub(super) fn of(request: &Request) -> Self {
         let body = request.body();
@@ -45,12 +45,12 @@ impl Behalf {
 }
 
 /// The way of an answer back, for a call on behalf of somebody. All but the peer is that of the link around.
-struct Aside {
+struct CallerLink {
     link: Arc<dyn Link>,
     peer: Option<Peer>,
 }
 
-impl Link for Aside {
+impl Link for CallerLink {
     fn answer(&self, id: CallId, answer: Answer<'_>) {
         self.link.answer(id, answer);
     }
@@ -73,10 +73,10 @@ impl Link for Aside {
 }
 
 /// A call of an accessor, ready to be made.
-pub(super) struct Ask {
+pub(super) struct AccessorCall {
     /// The object.
     key: Bytes,
-    behalf: Behalf,
+    behalf: CallerContext,
     servant: Arc<dyn Servant>,
     /// Number of the accessor in the servant's interface.
     index: usize,
@@ -87,7 +87,7 @@ pub(super) struct Ask {
 
 /// What an accessor said.
 #[derive(Debug, Clone)]
-pub(super) enum Told {
+pub(super) enum AccessorReply {
     /// Its results.
     Done(Body),
     /// An exception.
@@ -98,7 +98,7 @@ pub(super) enum Told {
     Moved(Reference),
 }
 
-impl Ask {
+impl AccessorCall {
     /// The call that reads an attribute; the servant's own interface numbers its accessor.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Ask {
         object: &Exported,
         servant: &Arc<dyn Servant>,
         attribute: &Attribute,
-        behalf: &Behalf,
+        behalf: &CallerContext,
     ) -> Result<Self, Failure> {
         let getter = servant.interface().operations.get(attribute.getter);
         let getter = getter.filter(|getter| !getter.results.fields().is_empty());
@@ -121,7 +121,7 @@ impl Ask {
         object: &Exported,
         servant: &Arc<dyn Servant>,
         index: usize,
-        behalf: &Behalf,
+        behalf: &CallerContext,
         arguments: Body,
     ) -> Self {
         let name = servant.interface().operations.get(index).map_or("", |operation| &operation.name);
@@ -141,18 +141,18 @@ impl Ask {
 
 /// Calls an accessor; `done` gets what it says. It may run before this returns, on this thread. It is dropped
 /// if nothing is ever said.
-pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'static) {
+pub(super) fn ask(tree: &Tree, ask: AccessorCall, done: impl FnOnce(AccessorReply) + Send + 'static) {
     let done = Mutex::new(Some(done));
     let link = tree.0.aside(Box::new(move |answer| {
-        let told = Told::of(answer);
+        let told = AccessorReply::of(answer);
         // Not under the lock: `done` may well ask something else.
         let done = done.lock().ok().and_then(|mut held| held.take());
         if let Some(done) = done {
             done(told);
         }
     }));
-    let Behalf { sender, peer, .. } = ask.behalf;
-    let link = Arc::new(Aside { link, peer });
+    let CallerContext { sender, peer, .. } = ask.behalf;
+    let link = Arc::new(CallerLink { link, peer });
     let incoming = Incoming {
         id: CallId(0),
         sender,
@@ -167,10 +167,14 @@ pub(super) fn ask(tree: &Tree, ask: Ask, done: impl FnOnce(Told) + Send + 'stati
 
 /// Calls many accessors at once; `done` gets what they say, in the order of the calls, when the last one has
 /// spoken. If one never does, `done` never runs.
-pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) + Send + 'static) {
+pub(super) fn ask_all(
+    tree: &Tree,
+    asks: Vec<AccessorCall>,
+    done: impl FnOnce(Vec<AccessorReply>) + Send + 'static,
+) {
     /// Answers so far.
-    struct Gathering<F> {
-        told: Vec<Option<Told>>,
+    struct ReplyCollector<F> {
+        told: Vec<Option<AccessorReply>>,
         missing: usize,
         done: Option<F>,
     }
@@ -178,7 +182,7 @@ pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) 
         return done(Vec::new());
     }
     let told = asks.iter().map(|_| None).collect();
-    let gathering = Arc::new(Mutex::new(Gathering { told, missing: asks.len(), done: Some(done) }));
+    let gathering = Arc::new(Mutex::new(ReplyCollector { told, missing: asks.len(), done: Some(done) }));
     for (index, one) in asks.into_iter().enumerate() {
         let gathering = Arc::clone(&gathering);
         ask(tree, one, move |told| {
@@ -200,7 +204,7 @@ pub(super) fn ask_all(tree: &Tree, asks: Vec<Ask>, done: impl FnOnce(Vec<Told>) 
     }
 }
 
-impl Told {
+impl AccessorReply {
     /// An answer that does not encode is a failure.
     fn of(answer: Answer<'_>) -> Self {
         let told = match answer {
@@ -215,10 +219,10 @@ impl Told {
     }
 
     /// The value that a reading accessor told, with its shape; else what it told instead, to be passed on.
-    pub(super) fn value(self, shape: &Shape) -> Result<Held, Self> {
+    pub(super) fn value(self, shape: &Shape) -> Result<PropertyValue, Self> {
         match self {
             Self::Done(results) => match results.read(|source| source.open(&Shape::Void)) {
-                Ok(1) => Ok(Held { shape: shape.clone(), results }),
+                Ok(1) => Ok(PropertyValue { shape: shape.clone(), results }),
                 _ => {
                     let what = "an accessor did not answer with one value";
                     Err(Self::Failed(Failure::new(Kind::Internal, Initiator::Peer, what)))
@@ -250,12 +254,12 @@ fn written(values: &dyn Encode) -> Visit<Body> {
 
 /// A property's value: the one result of its accessor, that goes into a variant.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct PropertyValue {
     shape: Shape,
     results: Body,
 }
 
-impl Marshal for Held {
+impl Marshal for PropertyValue {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
         sink.open(shape, 1)?;
         sink.content(&self.shape)?;

@@ -1,26 +1,26 @@
 //! Objects with all their interfaces and properties, as managers tell of them.
 
-use super::asking::{Ask, Behalf, Held, ask_all};
+use super::asking::{AccessorCall, CallerContext, PropertyValue, ask_all};
 use super::tree::{Exported, Tree, is_own};
 use crate::names::of_interface;
 use everywire_model::{Interface, Servant, Shape};
 use std::sync::Arc;
 
 /// Properties: name and value.
-pub(super) type Values = Vec<(String, Held)>;
+pub(super) type Values = Vec<(String, PropertyValue)>;
 /// Interfaces: name and properties.
 pub(super) type Interfaces = Vec<(String, Values)>;
 /// Objects: path and interfaces.
 pub(super) type Bundle = Vec<(String, Interfaces)>;
 
 /// A property about to be read.
-pub(super) struct Reading {
+pub(super) struct PropertyRead {
     /// Its name.
     pub(super) name: String,
     /// What it looks like.
     pub(super) shape: Shape,
     /// The call that reads it.
-    pub(super) ask: Ask,
+    pub(super) ask: AccessorCall,
 }
 
 /// The readable properties of one interface of an object, not those it inherits. A property that cannot be
@@ -29,15 +29,15 @@ pub(super) fn readings(
     object: &Exported,
     servant: &Arc<dyn Servant>,
     interface: &Interface,
-    behalf: &Behalf,
-) -> Vec<Reading> {
+    behalf: &CallerContext,
+) -> Vec<PropertyRead> {
     let own = interface.attributes.iter().filter(|held| is_own(interface, held));
     own.filter_map(|held| {
         let attribute = servant.interface().attributes.iter().find(|inner| inner.name == held.name)?;
-        Some(Reading {
+        Some(PropertyRead {
             name: attribute.name.to_string(),
             shape: attribute.shape.clone(),
-            ask: Ask::reading(object, servant, attribute, behalf).ok()?,
+            ask: AccessorCall::reading(object, servant, attribute, behalf).ok()?,
         })
     })
     .collect()
@@ -48,7 +48,7 @@ pub(super) fn readings(
 pub(super) fn gather(
     tree: &Tree,
     objects: &[Exported],
-    behalf: &Behalf,
+    behalf: &CallerContext,
     done: impl FnOnce(Bundle) + Send + 'static,
 ) {
     let mut bundle: Bundle = Vec::with_capacity(objects.len());

@@ -8,7 +8,7 @@
 //! to that one is told (`finish`), and ends the entry; the end of the object does so, too (`forget`), since an
 //! accessor may never answer.
 
-use super::asking::{Ask, Behalf, Held, ask};
+use super::asking::{AccessorCall, CallerContext, PropertyValue, ask};
 use super::bundle::Values;
 use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
@@ -49,7 +49,7 @@ impl Changes {
         attribute: &Attribute,
     ) -> Result<(), Failure> {
         let name = attribute.name.to_string();
-        let news = News {
+        let news = ChangeSource {
             tree: tree.clone(),
             key: Bytes::copy_from_slice(key),
             interface: of_interface(declaring(interface, attribute)).into_owned(),
@@ -67,15 +67,16 @@ impl Changes {
 
     /// Asks for the value, and tells it. An object that is gone, or an accessor that fails, is told as a
     /// property whose value has to be asked for.
-    fn tell_value(self, news: News, name: String, number: u64) {
+    fn tell_value(self, news: ChangeSource, name: String, number: u64) {
         let tree = news.tree.clone();
         let object = tree.object(&news.key);
         let reading = object.as_ref().and_then(|object| {
             let (servant, attribute) = object.property(&news.interface, &name)?;
-            let reading = Ask::reading(object, servant, attribute, &Behalf::default()).ok()?;
+            let reading =
+                AccessorCall::reading(object, servant, attribute, &CallerContext::default()).ok()?;
             Some((reading, attribute.shape.clone()))
         });
-        let told = move |value: Option<Held>| {
+        let told = move |value: Option<PropertyValue>| {
             if self.finish(&news.property(&name), number) {
                 let sent = match value {
                     Some(value) => news.send(vec![(name, value)], Vec::new()),
@@ -121,13 +122,13 @@ impl Changes {
 }
 
 /// Where news of a property come from: the object, and the interface that declares it.
-struct News {
+struct ChangeSource {
     tree: Tree,
     key: Bytes,
     interface: String,
 }
 
-impl News {
+impl ChangeSource {
     /// What the change is noted by.
     fn property(&self, name: &str) -> Property {
         (self.key.clone(), self.interface.clone(), name.to_owned())

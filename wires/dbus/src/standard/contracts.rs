@@ -3,7 +3,7 @@
 use crate::names::of_interface;
 use everywire_model::contract::{Interface, Operation, Signal};
 use everywire_model::describe::{self, Shape, TEXT, TextKind, map, operation, sequence, signal};
-use everywire_model::{Body, Hold, News, Variant};
+use everywire_model::{Body, ChangeSignal, Hold, Variant};
 use std::collections::BTreeMap;
 
 /// An interface of the specification, by what stands behind `org.freedesktop.DBus.`.
@@ -90,7 +90,8 @@ pub(super) fn is_standard(name: &str) -> bool {
 }
 
 /// `PropertiesChanged`, for whoever passes it on.
-pub static NEWS: News = News { interface: &PROPERTIES, signal: &PROPERTIES_SIGNALS[0], is_of: tells_of };
+pub static NEWS: ChangeSignal =
+    ChangeSignal { interface: &PROPERTIES, signal: &PROPERTIES_SIGNALS[0], is_of: tells_of };
 
 /// Whether `PropertiesChanged` with these fields is of an interface, or of one that it inherits.
 fn tells_of(body: &Body, interface: &Interface) -> bool {

@@ -15,7 +15,7 @@ use super::wait::call_each;
 use crate::address::{self, TAG_BUS, TAG_NAME};
 use crate::names::{is_bus_name, path_of_key};
 use everywire_model::{
-    Bytes, Discovery, Endpoint, Failure, Hold, Kind, Object, Operation, Presence, Present, Reference,
+    Bytes, Discovery, Endpoint, Failure, Hold, Kind, Object, Operation, Presence, PresenceList, Reference,
     Resolver, Unmarshal,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,27 +48,27 @@ const BOUNDS: Bounds = Bounds { levels: 32, nodes: 10_000, octets: 64 << 20, tim
 ///
 /// # Errors
 /// The address cannot be understood; nobody is there; or those of the first calls.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
-    let mut way = Way { reference: address::parse(text)?, resolver };
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
+    let mut way = Referral { reference: address::parse(text)?, resolver };
     if way.component(TAG_BUS).is_none() && way.key().is_empty() && !text.contains("://") {
         // An address alone is that of a bus here: a peer without one is asked for an object.
         way.reference = address::parse(&format!("{}#{}", text.trim(), driver::NAME))?;
-        return names(&way).map(Present::from);
+        return names(&way).map(PresenceList::from);
     }
     if way.component(TAG_BUS).is_some() && way.component(TAG_NAME).is_none() {
-        names(&way).map(Present::from)
+        names(&way).map(PresenceList::from)
     } else {
         objects(&way, &BOUNDS)
     }
 }
 
 /// The way to whoever is asked: a reference, and how it becomes an object.
-struct Way<'a> {
+struct Referral<'a> {
     reference: Reference,
     resolver: &'a dyn Resolver,
 }
 
-impl Way<'_> {
+impl Referral<'_> {
     /// A component of its first profile.
     fn component(&self, tag: u32) -> Option<&Bytes> {
         self.reference.profiles.first().and_then(|profile| profile.component(tag))
@@ -112,7 +112,7 @@ impl Way<'_> {
 
 /// The names of a bus: the well-known ones first, then connections in the order in which they came. Those
 /// that nobody owns, but that the bus would start, are told as well.
-fn names(way: &Way<'_>) -> Result<Vec<Presence>, Failure> {
+fn names(way: &Referral<'_>) -> Result<Vec<Presence>, Failure> {
     let bus = way.resolver.resolve(&way.to_name(driver::NAME, driver::KEY))?.typed(Hold::Static(&BUS));
     let (owned,) = bus.call::<_, (Vec<String>,), Failure>(driver::LIST_NAMES, ())?;
     let (activatable,) = bus.call::<_, (Vec<String>,), Failure>(driver::LIST_ACTIVATABLE_NAMES, ())?;
@@ -180,7 +180,7 @@ fn connection_number(name: &str) -> (bool, u64) {
 
 /// The objects at and below a path: those that have interfaces of their own. Level by level, some objects of one level
 /// at once.
-fn objects(way: &Way<'_>, bounds: &Bounds) -> Result<Present, Failure> {
+fn objects(way: &Referral<'_>, bounds: &Bounds) -> Result<PresenceList, Failure> {
     let start = if way.key().is_empty() { Bytes::from_static(b"/") } else { way.key() };
     let (first,) = describable(way.object(&start)?).call::<_, (String,), Failure>(INTROSPECT, ())?;
     let mut walk = Walk { bounds, read: first.len(), begun: Instant::now(), end: None, silent: None };
@@ -217,7 +217,7 @@ fn objects(way: &Way<'_>, bounds: &Bounds) -> Result<Present, Failure> {
         address: address::print_friendly(&way.to(&key)),
         details: vec![("interfaces", interfaces.join(", "))],
     };
-    Ok(Present { found: found.into_iter().map(present).collect(), left_out: walk.left_out(way) })
+    Ok(PresenceList { found: found.into_iter().map(present).collect(), left_out: walk.left_out(way) })
 }
 
 /// How far a walk has come, and what it left out.
@@ -253,7 +253,11 @@ impl Walk<'_> {
 
     /// The descriptions of objects; those that do not tell, or nothing that can be understood, are left out. So are those that
     /// are not come to.
-    fn describe_all(&mut self, way: &Way<'_>, keys: &[Bytes]) -> Result<Vec<(Bytes, Discovery)>, Failure> {
+    fn describe_all(
+        &mut self,
+        way: &Referral<'_>,
+        keys: &[Bytes],
+    ) -> Result<Vec<(Bytes, Discovery)>, Failure> {
         let mut described = Vec::new();
         for keys in keys.chunks(TOGETHER) {
             if !keys.first().is_some_and(|key| self.goes_on(key)) {
@@ -284,7 +288,7 @@ impl Walk<'_> {
     }
 
     /// What the list has not, in words for people.
-    fn left_out(self, way: &Way<'_>) -> Vec<String> {
+    fn left_out(self, way: &Referral<'_>) -> Vec<String> {
         let end = self.end.map(|(bound, key)| {
             let (path, address) = (path_of_key(&key), address::print_friendly(&way.to(&key)));
             format!(
@@ -312,7 +316,8 @@ mod tests {
     fn left_out(bounds: &Bounds, descriptions: [&str; 2]) -> Vec<String> {
         let endless = Endless::new(descriptions.map(str::to_owned));
         let there = There::new(vec![Arc::new(endless)]);
-        let way = Way { reference: address::parse("dbus:unix:path=/run/b#a.b").unwrap(), resolver: &there };
+        let way =
+            Referral { reference: address::parse("dbus:unix:path=/run/b#a.b").unwrap(), resolver: &there };
         objects(&way, bounds).unwrap().left_out
     }
 

@@ -9,7 +9,7 @@
 //! that answer, and most services are never asked: their objects come and go without a signal, as with libraries where
 //! a program must say that it wants a manager.
 
-use super::asking::Behalf;
+use super::asking::CallerContext;
 use super::bundle::{Bundle, gather};
 use super::contracts::{ADDED, OBJECT_MANAGER, REMOVED};
 use super::later::later;
@@ -47,7 +47,7 @@ impl Servant for Manager {
             self.0.asked().forget(&key);
         }
         let objects = self.0.below(&path);
-        let behalf = Behalf::of(&request);
+        let behalf = CallerContext::of(&request);
         let mut request = request;
         gather(&self.0, &objects, &behalf, move |bundle| {
             drop(request.reply::<(Bundle,), Failure>(Ok((bundle,))));
@@ -71,7 +71,7 @@ pub(super) fn tell_added(tree: &Tree, key: &[u8], servant: &Arc<dyn Servant>) {
             return;
         }
         let object = Exported { key: key.clone(), path, servants: vec![Arc::clone(&servant)] };
-        gather(&tree.clone(), &[object], &Behalf::default(), move |bundle| {
+        gather(&tree.clone(), &[object], &CallerContext::default(), move |bundle| {
             if !is_served(&tree, &key, servant.interface()) {
                 return;
             }

@@ -5,7 +5,6 @@
 //! * [`list`]: who is on a bus, and which objects somebody there has.
 //! * [`driver`]: the bus itself as an object.
 
-mod asked;
 mod asking;
 mod bundle;
 mod changes;
@@ -17,6 +16,7 @@ mod introspect;
 mod later;
 mod list;
 mod manager;
+mod object_managers;
 mod peer;
 mod people;
 mod properties;

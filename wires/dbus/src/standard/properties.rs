@@ -7,8 +7,8 @@
 //!
 //! An empty interface means any: then the first property of that name counts.
 
-use super::asking::{Ask, Behalf, Held, Told, ask, ask_all};
-use super::bundle::{Reading, Values, readings};
+use super::asking::{AccessorCall, AccessorReply, CallerContext, PropertyValue, ask, ask_all};
+use super::bundle::{PropertyRead, Values, readings};
 use super::contracts::{PROPERTIES, is_standard};
 use super::errors;
 use super::tree::{Exported, Tree};
@@ -32,9 +32,9 @@ impl Servant for Properties {
 
     fn dispatch(&self, request: Request) {
         let result = match request.index() {
-            0 => self.prepare_get(&request).map(|(reading, shape)| Work::Get(reading, shape)),
-            1 => self.prepare_set(&request).map(Work::Set),
-            2 => self.prepare_get_all(&request).map(Work::GetAll),
+            0 => self.prepare_get(&request).map(|(reading, shape)| AccessorWork::Get(reading, shape)),
+            1 => self.prepare_set(&request).map(AccessorWork::Set),
+            2 => self.prepare_get_all(&request).map(AccessorWork::GetAll),
             _ => Err(no_operation(&PROPERTIES)),
         };
         match result {
@@ -45,24 +45,26 @@ impl Servant for Properties {
 }
 
 /// What accessors are to be asked. Names are found, and types fit.
-enum Work {
-    Get(Ask, Shape),
-    Set(Ask),
-    GetAll(Vec<Reading>),
+enum AccessorWork {
+    Get(AccessorCall, Shape),
+    Set(AccessorCall),
+    GetAll(Vec<PropertyRead>),
 }
 
 impl Properties {
     /// Asks the accessors; the request goes along, to be answered when they have answered. After a `Set` nobody is told
     /// of a change from here: the servant knows whether there was one, and says so by
     /// [`everywire_model::Emitter::changed`], however it came about.
-    fn begin(&self, work: Work, mut request: Request) {
+    fn begin(&self, work: AccessorWork, mut request: Request) {
         match work {
-            Work::Get(reading, shape) => ask(&self.0, reading, move |told| match told.value(&shape) {
-                Ok(value) => drop(request.reply::<(Held,), Failure>(Ok((value,)))),
-                Err(other) => other.pass(&mut request),
-            }),
-            Work::Set(writing) => ask(&self.0, writing, move |told| told.pass(&mut request)),
-            Work::GetAll(readings) => {
+            AccessorWork::Get(reading, shape) => {
+                ask(&self.0, reading, move |told| match told.value(&shape) {
+                    Ok(value) => drop(request.reply::<(PropertyValue,), Failure>(Ok((value,)))),
+                    Err(other) => other.pass(&mut request),
+                })
+            }
+            AccessorWork::Set(writing) => ask(&self.0, writing, move |told| told.pass(&mut request)),
+            AccessorWork::GetAll(readings) => {
                 let (names, asks): (Vec<_>, Vec<_>) =
                     readings.into_iter().map(|reading| ((reading.name, reading.shape), reading.ask)).unzip();
                 ask_all(&self.0, asks, move |told| match values(names, told) {
@@ -77,15 +79,18 @@ impl Properties {
     ///
     /// # Errors
     /// There is no such object, interface or property, or it cannot be read.
-    fn prepare_get(&self, request: &Request) -> Result<(Ask, Shape), Failure> {
+    fn prepare_get(&self, request: &Request) -> Result<(AccessorCall, Shape), Failure> {
         let (interface, name) = request.arguments::<(String, String)>()?;
         let object = self.0.expect(request.key(), &interface)?;
         let (servant, attribute) = property(&object, &interface, &name)?;
-        Ok((Ask::reading(&object, servant, attribute, &Behalf::of(request))?, attribute.shape.clone()))
+        Ok((
+            AccessorCall::reading(&object, servant, attribute, &CallerContext::of(request))?,
+            attribute.shape.clone(),
+        ))
     }
 
     /// The value becomes the argument of the writing accessor without a tree of values between them.
-    fn prepare_set(&self, request: &Request) -> Result<Ask, Failure> {
+    fn prepare_set(&self, request: &Request) -> Result<AccessorCall, Failure> {
         let list = PROPERTIES.operations.get(1).map_or(&Shape::Void, |set| &set.arguments);
         request.body().read(|source| {
             source.open(list)?;
@@ -101,26 +106,30 @@ impl Properties {
             let value = convey(source, attribute, &operation.arguments)?;
             source.close(&Shape::Variant)?;
             source.close(list)?;
-            Ok(Ask::new(&object, servant, setter, &Behalf::of(request), value))
+            Ok(AccessorCall::new(&object, servant, setter, &CallerContext::of(request), value))
         })
     }
 
     /// Properties that cannot be read are left out.
-    fn prepare_get_all(&self, request: &Request) -> Result<Vec<Reading>, Failure> {
+    fn prepare_get_all(&self, request: &Request) -> Result<Vec<PropertyRead>, Failure> {
         let (interface,) = request.arguments::<(String,)>()?;
         let object = self.0.expect(request.key(), &interface)?;
-        all_readings(&object, &interface, &Behalf::of(request))
+        all_readings(&object, &interface, &CallerContext::of(request))
     }
 }
 
 /// The values that were read; the first failure stands for all, so that no caller takes a part for the whole.
-fn values(names: Vec<(String, Shape)>, told: Vec<Told>) -> Result<Values, Told> {
+fn values(names: Vec<(String, Shape)>, told: Vec<AccessorReply>) -> Result<Values, AccessorReply> {
     let pairs = names.into_iter().zip(told);
     pairs.map(|((name, shape), told)| Ok((name, told.value(&shape)?))).collect()
 }
 
 /// The standard interfaces have no properties, and asking for them is no error.
-fn all_readings(object: &Exported, interface: &str, behalf: &Behalf) -> Result<Vec<Reading>, Failure> {
+fn all_readings(
+    object: &Exported,
+    interface: &str,
+    behalf: &CallerContext,
+) -> Result<Vec<PropertyRead>, Failure> {
     if !interface.is_empty() {
         return match object.servant(interface) {
             Some((servant, interface)) => Ok(readings(object, servant, interface, behalf)),
@@ -128,7 +137,7 @@ fn all_readings(object: &Exported, interface: &str, behalf: &Behalf) -> Result<V
             None => Err(errors::unknown_interface(&object.path, interface)),
         };
     }
-    let mut all: Vec<Reading> = Vec::new();
+    let mut all: Vec<PropertyRead> = Vec::new();
     for held in object.interfaces() {
         if let Some((servant, held)) = object.servant(&of_interface(held)) {
             for reading in readings(object, servant, held, behalf) {

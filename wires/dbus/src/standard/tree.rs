@@ -1,7 +1,7 @@
 //! The tree of objects as peers see it: paths made of keys, and nodes that are there only because something is below.
 
-use super::asked::Asked;
 use super::errors;
+use super::object_managers::ObjectManagers;
 use crate::names::{of_interface, path_of_key, respell};
 use everywire_model::{Attribute, Bytes, Failure, Interface, Objects, Servant};
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The served objects, and which managers were asked for them. Copies are of the same tree.
 #[derive(Clone)]
-pub(super) struct Tree(pub(super) Arc<dyn Objects>, Arc<Asked>);
+pub(super) struct Tree(pub(super) Arc<dyn Objects>, Arc<ObjectManagers>);
 
 /// An object of the tree, as it was served when it was looked up.
 pub(super) struct Exported {
@@ -28,7 +28,7 @@ impl Tree {
     }
 
     /// The managers that were asked for their objects.
-    pub(super) fn asked(&self) -> &Asked {
+    pub(super) fn asked(&self) -> &ObjectManagers {
         &self.1
     }
 

@@ -9,7 +9,7 @@
 //! lists must fit into what is there. Sizes that are said twice need not agree: impacket and Windows count
 //! them in different ways.
 
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use uuid::Uuid;
 
@@ -63,11 +63,13 @@ pub(super) fn write(properties: Vec<(Uuid, Vec<u8>)>) -> Vec<u8> {
     // The length in place (48), two maximum counts, and per property a class and a size.
     let header_size = STREAM_HEADER + (56 + 20 * count).next_multiple_of(8);
     let size = header_size + streams.iter().map(Vec::len).sum::<usize>();
-    let mut header = Put::default();
+    let mut header = StubWriter::default();
     header.count(size).count(header_size).words(&[0, DIFFERENT_MACHINE]).count(count).uuid(Uuid::nil());
     header.pointer(true).pointer(true).pointer(false);
-    header.array(classes.into_iter(), Put::uuid).array(streams.iter().map(Vec::len), Put::count);
-    let mut blob = Put::default();
+    header
+        .array(classes.into_iter(), StubWriter::uuid)
+        .array(streams.iter().map(Vec::len), StubWriter::count);
+    let mut blob = StubWriter::default();
     blob.count(size).u32(0).raw(&framed(header.done()));
     streams.iter().fold(&mut blob, |blob, stream| blob.raw(stream)).done()
 }
@@ -97,7 +99,7 @@ fn stream(raw: &[u8]) -> Result<Get<'_>, Violation> {
 
 /// A property as a stream: both headers, and its contents padded to a multiple of 8.
 fn framed(contents: Vec<u8>) -> Vec<u8> {
-    let contents = Put::beginning(contents).align(8).done();
-    let mut out = Put::beginning(vec![VERSION, LITTLE_ENDIAN]);
+    let contents = StubWriter::beginning(contents).align(8).done();
+    let mut out = StubWriter::beginning(vec![VERSION, LITTLE_ENDIAN]);
     out.u16(COMMON_HEADER).u32(FILLER).count(contents.len()).u32(0).raw(&contents).done()
 }

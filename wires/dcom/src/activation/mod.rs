@@ -12,8 +12,8 @@ pub mod scm;
 use crate::hresult::S_OK;
 use crate::limits::INTERFACES_ASKED;
 use crate::objref::ObjRef;
-use crate::resolver::Resolved;
-use crate::stub::{Get, Put};
+use crate::resolver::OxidResolution;
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ pub struct Activated {
     /// The object exporter; 0 if the activation failed.
     pub oxid: u64,
     /// Where that exporter is, so that the client needs no ResolveOxid.
-    pub resolved: Resolved,
+    pub resolved: OxidResolution,
     /// HRESULT of the whole; each interface has one of its own beside.
     pub hresult: u32,
     /// Per interface asked for: IID, HRESULT, OBJREF.
@@ -62,8 +62,8 @@ fn objrefs(stub: &mut Get<'_>, count: usize) -> Result<Vec<Option<Bytes>>, Viola
 }
 
 /// Writes what `objrefs` reads.
-fn put_objrefs<'p>(out: &'p mut Put, interfaces: &[(Uuid, u32, Option<Bytes>)]) -> &'p mut Put {
-    out.array(interfaces.iter().map(|(_, _, objref)| objref.is_some()), Put::pointer);
+fn put_objrefs<'p>(out: &'p mut StubWriter, interfaces: &[(Uuid, u32, Option<Bytes>)]) -> &'p mut StubWriter {
+    out.array(interfaces.iter().map(|(_, _, objref)| objref.is_some()), StubWriter::pointer);
     let there = interfaces.iter().filter_map(|(_, _, objref)| objref.as_ref());
     there.fold(out, |out, raw| out.interface_pointer(raw))
 }
@@ -115,7 +115,7 @@ pub(crate) mod tests {
         let rem_unknown = Uuid::from_u128(4);
         Activated {
             oxid: 5,
-            resolved: Resolved { bindings, rem_unknown, authn_hint: 5, version: (5, 7) },
+            resolved: OxidResolution { bindings, rem_unknown, authn_hint: 5, version: (5, 7) },
             hresult: hresult::S_OK,
             interfaces: vec![
                 (Uuid::from_u128(2), 0, Some(Bytes::from_static(b"MEOW, some OBJREF"))),

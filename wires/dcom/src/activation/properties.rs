@@ -14,8 +14,8 @@
 use super::{Activated, Activation, blob, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
 use crate::objref::ObjRef;
-use crate::resolver::Resolved;
-use crate::stub::{Get, Put};
+use crate::resolver::OxidResolution;
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use bytes::Bytes;
 use uuid::{Uuid, uuid};
@@ -182,7 +182,7 @@ impl Request {
 
     /// Four words that say nothing of interest, then both contexts.
     fn put_contexts(&self) -> Vec<u8> {
-        let mut put = Put::default();
+        let mut put = StubWriter::default();
         put.words(&[0; 4]).pointer(self.context.is_some()).pointer(self.prototype.is_some());
         let both = self.context.iter().chain(&self.prototype);
         both.fold(&mut put, |put, objref| put.interface_pointer(objref)).done()
@@ -190,7 +190,7 @@ impl Request {
 
     /// COSERVERINFO has the name of the server and nothing else.
     fn put_server(&self) -> Vec<u8> {
-        let mut put = Put::default();
+        let mut put = StubWriter::default();
         put.u32(0).pointer(self.server.is_some()).pointer(false);
         if let Some(name) = &self.server {
             put.u32(0).pointer(name.is_some()).words(&[0, 0]);
@@ -200,9 +200,9 @@ impl Request {
 
     /// ScmRequestInfoData: a null pointer, then one to the impersonation level and the protocols.
     fn put_scm(&self) -> Vec<u8> {
-        let mut put = Put::default();
+        let mut put = StubWriter::default();
         put.pointer(false).pointer(true).u32(self.impersonation);
-        put.counted(true, &self.protseqs, Put::u16).done()
+        put.counted(true, &self.protseqs, StubWriter::u16).done()
     }
 }
 
@@ -218,7 +218,7 @@ impl Special {
     /// All of SpecialPropertiesData, with what is reserved as zeros. The second word says whether a session
     /// is named.
     fn put(&self) -> Vec<u8> {
-        let mut put = Put::default();
+        let mut put = StubWriter::default();
         let named = (self.session != ANY_SESSION).into();
         put.words(&[self.session, named, self.impersonating, self.partitioned, self.authn_level]);
         put.uuid(self.partition).words(&[0, self.class_context, self.flags, 0]).u64(0).words(&[0; 5]).done()
@@ -239,12 +239,12 @@ impl Instantiation {
     }
 
     fn put(&self) -> Vec<u8> {
-        let mut put = Put::default();
+        let mut put = StubWriter::default();
         put.uuid(self.clsid).words(&[self.class_context, self.flags, 0]);
         put.count(self.iids.len()).u32(0).pointer(true);
         // In place 48 bytes, then the maximum count and the array.
         put.count(blob::framed_len(52 + 16 * self.iids.len())).version(self.version);
-        put.array(self.iids.iter().copied(), Put::uuid).done()
+        put.array(self.iids.iter().copied(), StubWriter::uuid).done()
     }
 }
 
@@ -282,7 +282,7 @@ fn scm_request(get: &mut Get<'_>) -> Result<(u32, Vec<u16>), Violation> {
 /// A client context without properties (2.2.20).
 fn client_context(id: Uuid) -> Bytes {
     // Flags: by value; then a reserved word, numbers and lengths of extents and properties; and that it is frozen.
-    let context = Put::default().u16(1).u16(1).uuid(id).words(&[2, 0, 0, 0, 0, 0, 1]).done();
+    let context = StubWriter::default().u16(1).u16(1).uuid(id).words(&[2, 0, 0, 0, 0, 0, 1]).done();
     ObjRef::custom(ICONTEXT, CONTEXT_MARSHALER, context, 0).write()
 }
 
@@ -308,10 +308,10 @@ pub(super) fn read_results(data: &[u8]) -> Result<Activated, Violation> {
 /// PropsOutInfo (2.2.22.2.9): three arrays of the same length, then the OBJREFs of those that are there.
 fn put_interfaces(activated: &Activated) -> Vec<u8> {
     let interfaces = &activated.interfaces;
-    let mut put = Put::default();
+    let mut put = StubWriter::default();
     put.count(interfaces.len()).pointer(true).pointer(true).pointer(true);
-    put.array(interfaces.iter().map(|(iid, _, _)| *iid), Put::uuid);
-    put.array(interfaces.iter().map(|(_, hresult, _)| *hresult), Put::u32);
+    put.array(interfaces.iter().map(|(iid, _, _)| *iid), StubWriter::uuid);
+    put.array(interfaces.iter().map(|(_, hresult, _)| *hresult), StubWriter::u32);
     put_objrefs(&mut put, interfaces).done()
 }
 
@@ -327,20 +327,20 @@ fn get_interfaces(get: &mut Get<'_>) -> Result<Vec<(Uuid, u32, Option<Bytes>)>, 
 
 /// ScmReplyInfoData (2.2.22.2.8): where the object's exporter is.
 fn put_exporter(activated: &Activated) -> Vec<u8> {
-    let Resolved { bindings, rem_unknown, authn_hint, version } = &activated.resolved;
-    let mut put = Put::default();
+    let OxidResolution { bindings, rem_unknown, authn_hint, version } = &activated.resolved;
+    let mut put = StubWriter::default();
     put.pointer(false).pointer(true).u64(activated.oxid).pointer(true);
     put.uuid(*rem_unknown).u32(*authn_hint).version(*version);
     bindings.put(&mut put).done()
 }
 
 /// Its counterpart: OXID, and what ResolveOxid would have said.
-fn get_exporter(get: &mut Get<'_>) -> Result<(u64, Resolved), Violation> {
+fn get_exporter(get: &mut Get<'_>) -> Result<(u64, OxidResolution), Violation> {
     get.pointer()?;
     get.reference()?;
     let oxid = get.u64()?;
     get.reference()?;
     let (rem_unknown, authn_hint, version) = (get.uuid()?, get.u32()?, get.version()?);
     let bindings = DualStringArray::get(get)?;
-    Ok((oxid, Resolved { bindings, rem_unknown, authn_hint, version }))
+    Ok((oxid, OxidResolution { bindings, rem_unknown, authn_hint, version }))
 }

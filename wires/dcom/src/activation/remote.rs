@@ -7,8 +7,8 @@
 use super::{Activated, Activation, interfaces_asked, objrefs, put_objrefs};
 use crate::bindings::DualStringArray;
 use crate::hresult::{self, is_failure};
-use crate::resolver::Resolved;
-use crate::stub::{Get, Put};
+use crate::resolver::OxidResolution;
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use uuid::Uuid;
 
@@ -21,11 +21,11 @@ const GET_CLASS_OBJECT: u32 = u32::MAX;
 /// Arguments. What they cannot say is the client's COMVERSION: that is what ORPCTHIS tells.
 pub fn write_request(activation: &Activation) -> Vec<u8> {
     let mode = if activation.class_object { GET_CLASS_OBJECT } else { 0 };
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     // Neither the name of a file nor a storage to make the object from.
     out.uuid(activation.clsid).pointer(false).pointer(false).u32(activation.impersonation).u32(mode);
-    out.count(activation.iids.len()).pointer(true).array(activation.iids.iter().copied(), Put::uuid);
-    out.counted(false, &activation.protseqs, Put::u16).done()
+    out.count(activation.iids.len()).pointer(true).array(activation.iids.iter().copied(), StubWriter::uuid);
+    out.counted(false, &activation.protseqs, StubWriter::u16).done()
 }
 
 /// Reads them; `version` is that of ORPCTHIS.
@@ -50,14 +50,14 @@ pub fn parse_request(mut stub: Get<'_>, version: (u16, u16)) -> Result<Activatio
 pub fn write_reply(activated: &Activated) -> Vec<u8> {
     let Activated { oxid, resolved, hresult, interfaces } = activated;
     let found = !is_failure(*hresult);
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     out.u64(*oxid).pointer(found);
     if found {
         resolved.bindings.put(&mut out);
     }
     out.uuid(resolved.rem_unknown).u32(resolved.authn_hint).version(resolved.version).u32(*hresult);
     let hresults = interfaces.iter().map(|(_, hresult, _)| *hresult);
-    put_objrefs(&mut out, interfaces).array(hresults, Put::u32).u32(hresult::S_OK).done()
+    put_objrefs(&mut out, interfaces).array(hresults, StubWriter::u32).u32(hresult::S_OK).done()
 }
 
 /// Reads them; `iids` are those asked for.
@@ -77,7 +77,7 @@ pub fn parse_reply(mut stub: Get<'_>, iids: &[Uuid]) -> Result<Activated, Violat
     let interfaces = iids.iter().zip(hresults).zip(objrefs);
     Ok(Activated {
         oxid,
-        resolved: Resolved { bindings, rem_unknown, authn_hint, version },
+        resolved: OxidResolution { bindings, rem_unknown, authn_hint, version },
         hresult,
         interfaces: interfaces.map(|((iid, hresult), objref)| (*iid, hresult, objref)).collect(),
     })

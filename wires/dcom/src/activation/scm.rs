@@ -7,7 +7,7 @@ use super::properties::{self, PROPS_OUT, Request};
 use super::{Activated, Activation};
 use crate::hresult::{E_NOINTERFACE, is_failure};
 use crate::objref::ObjRef;
-use crate::stub::{Get, Put};
+use crate::stub::{Get, StubWriter};
 use crate::violations::Violation;
 use uuid::{Uuid, uuid};
 
@@ -40,7 +40,7 @@ pub fn parse_request(stub: Get<'_>, opnum: u16) -> Result<Activation, Violation>
 
 /// Arguments of operation `opnum`, with every property as given.
 pub fn write_properties(request: &Request, opnum: u16) -> Vec<u8> {
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     if opnum == CREATE_INSTANCE {
         // Nobody aggregates across machines.
         out.pointer(false);
@@ -59,7 +59,7 @@ pub fn parse_properties(mut stub: Get<'_>, opnum: u16) -> Result<Request, Violat
 
 /// Results of both operations, with the HRESULT.
 pub fn write_reply(activated: &Activated) -> Vec<u8> {
-    let mut out = Put::default();
+    let mut out = StubWriter::default();
     // There is no success without an interface.
     let hresult = match (is_failure(activated.hresult), activated.interfaces.is_empty()) {
         (false, true) => E_NOINTERFACE,
@@ -97,7 +97,7 @@ fn blob(stub: &mut Get<'_>, class: Uuid) -> Result<bytes::Bytes, Violation> {
 }
 
 /// Writes a BLOB in a custom OBJREF.
-fn custom(out: &mut Put, iid: Uuid, clsid: Uuid, data: Vec<u8>) -> &mut Put {
+fn custom(out: &mut StubWriter, iid: Uuid, clsid: Uuid, data: Vec<u8>) -> &mut StubWriter {
     // Windows counts 8 bytes more than there are.
     out.interface_pointer(&ObjRef::custom(iid, clsid, data, 8).write())
 }

@@ -1,6 +1,6 @@
 //! What stubs begin with, the arguments of system interfaces, and OBJREFs wherever they are.
 
-use super::{Reading, hex, interface_name};
+use super::{FieldReader, hex, interface_name};
 use crate::activation::{Activation, remote, scm};
 use crate::bindings::{DualStringArray, StringBinding};
 use crate::objref::{ObjRef, SIGNATURE, StdObjRef};
@@ -21,7 +21,7 @@ use uuid::Uuid;
 const EPT_MAP: u16 = 3;
 
 /// The stub of a request, which begins at the place of the reading.
-pub(super) fn arguments(reading: &mut Reading<'_>, interface: Option<Uuid>, opnum: u16) {
+pub(super) fn arguments(reading: &mut FieldReader<'_>, interface: Option<Uuid>, opnum: u16) {
     let begin = reading.get.position();
     let stub = Bytes::copy_from_slice(reading.bytes.get(begin..).unwrap_or_default());
     let little = reading.get.little();
@@ -42,7 +42,7 @@ pub(super) fn arguments(reading: &mut Reading<'_>, interface: Option<Uuid>, opnu
 }
 
 /// The stub of a response. Whether it begins with ORPCTHAT, nothing says: it looks like it or not.
-pub(super) fn results(reading: &mut Reading<'_>) {
+pub(super) fn results(reading: &mut FieldReader<'_>) {
     let begin = reading.get.position();
     let stub = Bytes::copy_from_slice(reading.bytes.get(begin..).unwrap_or_default());
     let that = OrpcThat::parse(&stub, reading.get.little()).ok();
@@ -69,7 +69,7 @@ pub(super) fn results(reading: &mut Reading<'_>) {
 
 /// The values, which begin at `begin`; and what can be recognized in them.
 fn values(
-    reading: &mut Reading<'_>,
+    reading: &mut FieldReader<'_>,
     name: &'static str,
     begin: usize,
     values: &Bytes,

@@ -18,7 +18,7 @@ use everywire_model::{Interface, InterfaceKind, Reference};
 use uuid::Uuid;
 
 /// What a CLSID leads to.
-pub(super) enum Found {
+pub(super) enum ActivationTarget {
     /// A class, of which objects are made.
     Class(Bytes),
     /// An object that runs already: whoever asks gets the same.
@@ -34,16 +34,20 @@ impl Exporter {
     /// What a CLSID leads to here.
     /// Keys and classes that the program registered come first; then whatever runs under a key, or of a
     /// class, with that CLSID.
-    pub(super) fn class(&self, clsid: Uuid) -> Option<Found> {
+    pub(super) fn class(&self, clsid: Uuid) -> Option<ActivationTarget> {
         let classes = self.objects().classes();
         let by_key = classes.iter().find(|(key, _)| clsid_of_key(key) == clsid);
         let of_class =
             |interface: &Interface| interface.kind == InterfaceKind::Class && iid_of(interface) == clsid;
         let class = by_key.or_else(|| classes.iter().find(|(_, interface)| of_class(interface)));
         match class {
-            Some((key, _)) => Some(Found::Class(key.clone())),
+            Some((key, _)) => Some(ActivationTarget::Class(key.clone())),
             // Objects that were made for somebody are found by their references only.
-            None => self.running.find(clsid).filter(|key| !self.exports.is_made(key)).map(Found::Object),
+            None => self
+                .running
+                .find(clsid)
+                .filter(|key| !self.exports.is_made(key))
+                .map(ActivationTarget::Object),
         }
     }
 
@@ -63,8 +67,8 @@ impl Exporter {
         // An object that runs already is what COM calls a single instance: whoever asks gets it.
         let key = match (asked.class_object, class) {
             (true, _) => self.factory(asked.clsid)?,
-            (false, Found::Class(class)) => self.create(&class, principal)?,
-            (false, Found::Object(key)) => key,
+            (false, ActivationTarget::Class(class)) => self.create(&class, principal)?,
+            (false, ActivationTarget::Object(key)) => key,
         };
         // Until its references are on their way, nobody else can let it go.
         let hold = self.hold(&key);
@@ -134,8 +138,8 @@ impl Exporter {
     /// IClassFactory::RemoteCreateInstance: a new object, or the one that runs.
     pub(crate) fn create_instance(&self, clsid: Uuid, iid: Uuid, principal: &str) -> Result<Reference, u32> {
         let key = match self.class(clsid).ok_or(REGDB_E_CLASSNOTREG)? {
-            Found::Class(class) => self.create(&class, principal)?,
-            Found::Object(key) => key,
+            ActivationTarget::Class(class) => self.create(&class, principal)?,
+            ActivationTarget::Object(key) => key,
         };
         if self.offers(&key, iid) {
             return Ok(self.local(&iid.to_string(), &key));

@@ -12,12 +12,12 @@ use uuid::Uuid;
 /// Which exported objects are found by which CLSID: that of their key, or that of the class they are of. Those that serve
 /// plain DCE/RPC are found by their interface as well, so that anybody's question for it takes no search.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningObjectTable {
     /// Several keys may be of one class: the running object is the first of them.
     keys: Mutex<HashMap<Uuid, BTreeSet<Bytes>>>,
 }
 
-impl Running {
+impl RunningObjectTable {
     /// An object was exported; `interface` is what one of its servants serves.
     pub(super) fn enter(&self, key: &[u8], interface: Option<&Interface>) {
         let key = Bytes::copy_from_slice(key);

@@ -50,7 +50,7 @@ enum Timer {
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct DueTasks {
     /// A ping period is over.
     pub(super) period: bool,
     /// References are to be given back.
@@ -101,10 +101,10 @@ impl Clock {
     }
 
     /// What is to be done now; `period` is how long one is that begins. Timers that ran out are off.
-    pub(super) fn visit(&self, now: Instant, period: Duration) -> Due {
+    pub(super) fn visit(&self, now: Instant, period: Duration) -> DueTasks {
         let mut timers = lock(&self.timers);
         let errands = std::mem::take(&mut timers.errands) != Timer::Off;
-        Due { period: timers.period.visit(now, period), flush: timers.flush.visit(now, FLUSH), errands }
+        DueTasks { period: timers.period.visit(now, period), flush: timers.flush.visit(now, FLUSH), errands }
     }
 
     /// The period is over, and it has no more to run for, unless it is started anew.

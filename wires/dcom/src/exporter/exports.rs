@@ -8,7 +8,7 @@
 //!
 //! Invariants: `oids` and `objects` have the same objects; each IPID in `ipids` is an interface of one of
 //! them. `made` counts the objects with an owner, and the room reserved for them. Numbers are random, for who
-//! knows an IPID may call it. What leaves comes out as `Dropped` and is withdrawn, or lets go of what it
+//! knows an IPID may call it. What leaves comes out as `ReleasedObject` and is withdrawn, or lets go of what it
 //! stood for, only when all locks are free.
 
 use super::imports::Proxy;
@@ -33,7 +33,7 @@ const CO_E_OBJNOTREG: u32 = 0x8004_01fb;
 
 /// What an IPID stands for.
 #[derive(Debug, Clone)]
-pub struct Served {
+pub struct IpidEntry {
     /// The object's key in the node's directory; empty for the node's own IRemUnknown.
     pub key: Bytes,
     /// Whether it is of another contract language than MIDL.
@@ -43,7 +43,7 @@ pub struct Served {
     life: Arc<Life>,
 }
 
-/// What whoever keeps a [`Served`] shares with the tables.
+/// What whoever keeps a [`IpidEntry`] shares with the tables.
 #[derive(Debug)]
 struct Life {
     /// Set once, when the IPID leaves the tables.
@@ -52,7 +52,7 @@ struct Life {
     alive: Arc<AtomicBool>,
 }
 
-impl Served {
+impl IpidEntry {
     pub(super) fn new(key: Bytes, foreign: bool, passes: bool, alive: Arc<AtomicBool>) -> Self {
         let life = Arc::new(Life { disconnected: AtomicBool::new(false), alive });
         Self { key, foreign, passes, life }
@@ -80,7 +80,7 @@ pub(super) struct Exports {
 
 /// What an IPID leads to: what calls need, and the object's number in the table.
 struct Slot {
-    served: Served,
+    served: IpidEntry,
     oid: u64,
 }
 
@@ -110,7 +110,7 @@ struct Exported {
     lent: bool,
     /// What it stands for, of a hop, and by which class that was asked for.
     passed: Option<(Bytes, Arc<Proxy>)>,
-    interfaces: Vec<Exposed>,
+    interfaces: Vec<InterfaceEntry>,
     /// Whether it is run down when nobody shows a sign of life.
     pinged: bool,
     /// In how many ping sets it is. While there is one, the set is what ends it, and `idle` does not count.
@@ -127,7 +127,7 @@ struct Exported {
 
 /// One interface of an object, with the IPID that it got when it was marshalled first. The same IPID is used
 /// for everybody.
-struct Exposed {
+struct InterfaceEntry {
     iid: Uuid,
     ipid: Uuid,
     /// Public references that are out, to whomever: one counter for all holders.
@@ -137,7 +137,7 @@ struct Exposed {
 }
 
 /// An object that nobody refers to any more. To be dropped without locks: what it stood for is let go elsewhere.
-pub(super) struct Dropped {
+pub(super) struct ReleasedObject {
     pub(super) key: Bytes,
     /// Whether it was made for the wire and is to be served no longer.
     pub(super) made: bool,
@@ -147,7 +147,7 @@ pub(super) struct Dropped {
 
 /// An interface of an object, as it was marshalled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Marshalled {
+pub(super) struct MarshalledInterface {
     pub(super) oid: u64,
     pub(super) ipid: Uuid,
     pub(super) pinged: bool,
@@ -155,14 +155,14 @@ pub(super) struct Marshalled {
 
 impl Exports {
     /// What an IPID stands for. Whoever asks is about to call: that is a sign of life.
-    pub(super) fn served(&self, ipid: Uuid) -> Option<Served> {
+    pub(super) fn served(&self, ipid: Uuid) -> Option<IpidEntry> {
         let ipids = self.ipids();
         let slot = ipids.get(&ipid)?;
         slot.served.is_connected().then(|| slot.served.clone())
     }
 
     /// Counts `refs` more public references to an interface of the object under a key; `foreign`: of another contract language than MIDL.
-    pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> Marshalled {
+    pub(super) fn export(&self, key: &[u8], iid: Uuid, foreign: bool, refs: u32) -> MarshalledInterface {
         let mut table = lock(&self.table);
         let (oid, object) = table.enter(key);
         self.expose(oid, object, (iid, foreign), refs)
@@ -171,19 +171,25 @@ impl Exports {
     /// Finds the IPID of an interface or makes one, and counts `refs` more public references. It is random,
     /// since whoever knows an IPID may call it: nobody shall be able to guess one. Counts as a sign of life,
     /// so that what was just sent is not run down before its receiver has pinged.
-    fn expose(&self, oid: u64, object: &mut Exported, (iid, foreign): (Uuid, bool), refs: u32) -> Marshalled {
+    fn expose(
+        &self,
+        oid: u64,
+        object: &mut Exported,
+        (iid, foreign): (Uuid, bool),
+        refs: u32,
+    ) -> MarshalledInterface {
         let pinged = object.pinged;
         object.alive.store(true, Ordering::Relaxed);
         if let Some(held) = object.interfaces.iter_mut().find(|held| held.iid == iid) {
             held.public = held.public.saturating_add(refs.into());
-            return Marshalled { oid, ipid: held.ipid, pinged };
+            return MarshalledInterface { oid, ipid: held.ipid, pinged };
         }
         let ipid = random_uuid();
-        object.interfaces.push(Exposed { iid, ipid, public: refs.into(), private: Vec::new() });
+        object.interfaces.push(InterfaceEntry { iid, ipid, public: refs.into(), private: Vec::new() });
         let (key, passes) = (object.key.clone(), object.passed.is_some());
-        let served = Served::new(key, foreign, passes, Arc::clone(&object.alive));
+        let served = IpidEntry::new(key, foreign, passes, Arc::clone(&object.alive));
         self.ipids_mut().insert(ipid, Slot { served, oid });
-        Marshalled { oid, ipid, pinged }
+        MarshalledInterface { oid, ipid, pinged }
     }
 
     /// Registers an object that was made for somebody; it is served until nobody refers to it.
@@ -246,7 +252,13 @@ impl Exports {
     }
 
     /// Takes references back, as many as there are. Returns the object if these were the last.
-    pub(super) fn release(&self, ipid: Uuid, public: u32, private: u32, holder: &str) -> Option<Dropped> {
+    pub(super) fn release(
+        &self,
+        ipid: Uuid,
+        public: u32,
+        private: u32,
+        holder: &str,
+    ) -> Option<ReleasedObject> {
         let mut table = lock(&self.table);
         let oid = self.oid_of(ipid)?;
         let held = table.exposed(oid, ipid)?;
@@ -279,7 +291,7 @@ impl Exports {
     }
 
     /// It keeps it no longer.
-    pub(super) fn let_go(&self, oid: u64) -> Option<Dropped> {
+    pub(super) fn let_go(&self, oid: u64) -> Option<ReleasedObject> {
         let mut table = lock(&self.table);
         let object = table.objects.get_mut(&oid)?;
         object.holds = object.holds.saturating_sub(1);
@@ -287,13 +299,13 @@ impl Exports {
     }
 
     /// Ping sets do not keep an object that nobody refers to.
-    fn forget_if_unused(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
+    fn forget_if_unused(&self, table: &mut Table, oid: u64) -> Option<ReleasedObject> {
         let object = table.objects.get(&oid)?;
         (object.interfaces.is_empty() && object.holds == 0).then(|| self.forget(table, oid))?
     }
 
     /// The order of locks is kept: `table` is held by the caller, `ipids` is taken here.
-    fn forget(&self, table: &mut Table, oid: u64) -> Option<Dropped> {
+    fn forget(&self, table: &mut Table, oid: u64) -> Option<ReleasedObject> {
         let object = table.objects.remove(&oid)?;
         table.oids.remove(&object.key);
         let mut ipids = self.ipids_mut();
@@ -308,7 +320,7 @@ impl Exports {
             self.passing.fetch_sub(1, Ordering::Relaxed);
             proxy
         });
-        Some(Dropped { key: object.key, made, _passed: passed })
+        Some(ReleasedObject { key: object.key, made, _passed: passed })
     }
 
     /// An object that stands for one elsewhere, which was asked for by a class: the one there is, or a new one for its owner, for whom room
@@ -373,7 +385,7 @@ impl Exports {
 
     /// A ping set lost the object. If the set itself expired, so has an object that nobody else pings or calls.
     /// `expired` is false when a client takes the object out itself: then its references decide.
-    pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<Dropped> {
+    pub(super) fn leave_set(&self, oid: u64, expired: bool) -> Option<ReleasedObject> {
         let mut table = lock(&self.table);
         let object = table.objects.get_mut(&oid)?;
         object.sets = object.sets.saturating_sub(1);
@@ -389,7 +401,7 @@ impl Exports {
     }
 
     /// A period is over: lets go objects that nobody pings nor calls (3.1.1.6.2).
-    pub(super) fn tick(&self) -> Vec<Dropped> {
+    pub(super) fn tick(&self) -> Vec<ReleasedObject> {
         let mut table = lock(&self.table);
         let mut dead = Vec::new();
         for (oid, object) in &mut table.objects {
@@ -453,7 +465,7 @@ impl Table {
     }
 
     /// The counts of an interface, found by its IPID.
-    fn exposed(&mut self, oid: u64, ipid: Uuid) -> Option<&mut Exposed> {
+    fn exposed(&mut self, oid: u64, ipid: Uuid) -> Option<&mut InterfaceEntry> {
         self.objects.get_mut(&oid)?.interfaces.iter_mut().find(|held| held.ipid == ipid)
     }
 

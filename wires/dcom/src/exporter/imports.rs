@@ -14,14 +14,14 @@
 //! stands in `releasing`.
 
 use super::clock::Clock;
-use super::places::{bindings_of, endpoints};
+use super::node_bindings::{bindings_of, endpoints};
 use crate::bindings::{DualStringArray, RESOLVER_PORT};
 use crate::hresult::S_OK;
 use crate::limits::PROXY_INTERFACES;
 use crate::lock::lock;
 use crate::objref::{ObjRef, StdObjRef};
 use crate::remunknown::parse_query_reply;
-use crate::resolver::Resolved;
+use crate::resolver::OxidResolution;
 use crate::security::Security;
 use crate::stub::Get;
 use crate::tags::TAG_RESOLVER;
@@ -41,13 +41,13 @@ pub struct Proxy {
     oid: u64,
     /// Whether its resolver is to be pinged for it: not with SORF_NOPING.
     pinged: bool,
-    interfaces: Mutex<Vec<Held>>,
+    interfaces: Mutex<Vec<InterfaceEntry>>,
 }
 
 /// One interface of an object elsewhere. `refs` may be 0: a reference that came without counts (a copy that
 /// somebody else holds) can be called, and `add_refs` of the housekeeper gets references of its own for it.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct InterfaceEntry {
     iid: Uuid,
     ipid: Uuid,
     /// Public references that this process holds on it.
@@ -101,7 +101,7 @@ impl Proxy {
             Some(held) => held.refs.checked_add(std.public_refs).map(|refs| held.refs = refs).is_some(),
             None if full => false,
             None => {
-                interfaces.push(Held { iid, ipid: std.ipid, refs: std.public_refs });
+                interfaces.push(InterfaceEntry { iid, ipid: std.ipid, refs: std.public_refs });
                 true
             }
         };
@@ -260,7 +260,7 @@ pub struct RemoteOxid {
 
 /// What a resolver said, and what follows from it.
 struct Resolution {
-    resolved: Arc<Resolved>,
+    resolved: Arc<OxidResolution>,
     /// Where to connect to.
     ways: Vec<Endpoint>,
     /// How its calls are protected: as the resolver was asked, or at the higher level that the resolver hints
@@ -286,13 +286,13 @@ impl RemoteOxid {
     }
 
     /// Where it is, if that was resolved.
-    pub fn resolution(&self) -> Option<Arc<Resolved>> {
+    pub fn resolution(&self) -> Option<Arc<OxidResolution>> {
         lock(&self.resolution).as_ref().map(|held| Arc::clone(&held.resolved))
     }
 
     /// Keeps where it is; `via` is how the resolver was reached, and so the way that is known to lead there comes first.
     /// With `exporter=here`, what the resolver says is ignored, and the way by which it was reached is used.
-    pub(super) fn resolve(&self, resolved: Resolved, via: Option<&Profile>) {
+    pub(super) fn resolve(&self, resolved: OxidResolution, via: Option<&Profile>) {
         let mut ways = endpoints(&resolved.bindings, self.local, RESOLVER_PORT);
         if self.security.here {
             ways.clear();
@@ -310,10 +310,10 @@ impl RemoteOxid {
 
     /// Where it is, in words for somebody who has never been there; nothing before it was resolved. With
     /// `exporter=here` that is the way by which it was reached, for its resolver, too.
-    pub(super) fn told(&self) -> Option<(Resolved, DualStringArray)> {
+    pub(super) fn told(&self) -> Option<(OxidResolution, DualStringArray)> {
         let resolution = lock(&self.resolution);
         let held = resolution.as_ref()?;
-        let mut resolved = Resolved::clone(&held.resolved);
+        let mut resolved = OxidResolution::clone(&held.resolved);
         if !self.security.here {
             return Some((resolved, self.resolver.clone()));
         }

@@ -146,7 +146,7 @@ impl Exporter {
     /// such a one exported is run down there.
     pub(super) fn flush(&self) {
         let releasing = std::mem::take(&mut *lock(&self.imports.releasing));
-        let mut strangers = Strangers::default();
+        let mut strangers = SilentNodes::default();
         for oxid in releasing {
             // From here on it is queued again by whoever gives up another reference.
             oxid.settled();
@@ -172,7 +172,7 @@ impl Exporter {
     /// Asks for references where there are none left (3.2.4.4.1).
     pub(super) fn run_errands(&self) {
         let wanting = std::mem::take(&mut *lock(&self.pinger.wanting));
-        let mut strangers = Strangers::default();
+        let mut strangers = SilentNodes::default();
         for proxy in wanting.iter().filter_map(Weak::upgrade) {
             // An object whose references are not to be had is found gone by the next call to it.
             if strangers.admit(proxy.oxid()) {
@@ -265,12 +265,12 @@ impl Exporter {
 
 /// Nodes that were asked for the first time, or in vain.
 #[derive(Default)]
-struct Strangers {
+struct SilentNodes {
     asked: usize,
     silent: HashSet<Vec<Endpoint>>,
 }
 
-impl Strangers {
+impl SilentNodes {
     /// Whether an exporter is to be asked for something.
     fn admit(&mut self, oxid: &RemoteOxid) -> bool {
         if self.silent.contains(&oxid.ways) {

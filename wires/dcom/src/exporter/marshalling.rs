@@ -8,7 +8,7 @@
 //! are taken back; any other one becomes the lease of a proxy, with the references that it brings.
 //!
 //! Invariants: each OBJREF that is written was counted before, and each that is read is counted once:
-//! `Correspondence::read` remembers what was read at which offset of a body. A `Hold` keeps an object in the
+//! `Correspondence::read` remembers what was read at which offset of a body. A `ExportGuard` keeps an object in the
 //! exports while references are moved, so that it cannot vanish between two steps.
 
 use super::imports::{Origin, Proxy};
@@ -19,7 +19,7 @@ use crate::lock::lock;
 use crate::ndr::{References, WINE};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::remunknown::PUBLIC_REFS;
-use crate::resolver::Resolved;
+use crate::resolver::OxidResolution;
 use crate::security::{Security, is_tcp};
 use crate::tags::{TAG_OBJREF, TAG_OXID};
 use crate::violations::Violation;
@@ -31,13 +31,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 /// Keeps an object of this node that is known elsewhere, or came home from there.
-pub struct Hold {
+pub struct ExportGuard {
     exporter: Arc<Exporter>,
     /// The object in the exports, in whose count of holds this one is.
     oid: u64,
 }
 
-impl Hold {
+impl ExportGuard {
     /// Keeps an object of this node that is served until nobody refers to it.
     pub(super) fn lend(exporter: Arc<Exporter>, key: &[u8]) -> Self {
         Self { oid: exporter.exports.hold(key, true), exporter }
@@ -49,7 +49,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ExportGuard {
     fn drop(&mut self) {
         let dropped = self.exporter.exports.let_go(self.oid);
         self.exporter.drop_object(dropped);
@@ -79,9 +79,9 @@ impl Exporter {
     }
 
     /// Keeps an object of this node alive, whoever refers to it elsewhere.
-    pub fn hold(&self, key: &[u8]) -> Option<Hold> {
+    pub fn hold(&self, key: &[u8]) -> Option<ExportGuard> {
         let exporter = self.arc()?;
-        Some(Hold { oid: self.exports.hold(key, false), exporter })
+        Some(ExportGuard { oid: self.exports.hold(key, false), exporter })
     }
 
     /// The OBJREF of a reference: counts one more holder.
@@ -273,7 +273,7 @@ impl Exporter {
     }
 
     /// After OXID resolution: the same object at its exporter.
-    pub fn resolved(&self, proxy: &Proxy, resolved: Resolved, via: &Profile) -> Reference {
+    pub fn resolved(&self, proxy: &Proxy, resolved: OxidResolution, via: &Profile) -> Reference {
         proxy.oxid().resolve(resolved, Some(via));
         self.located(proxy, Some(via))
     }

@@ -8,7 +8,7 @@
 //! holds nothing of it.
 
 use super::imports::{Found, Proxy};
-use super::{Exporter, Hold, SEPARATOR};
+use super::{ExportGuard, Exporter, SEPARATOR};
 use crate::activation::{Activated, Activation};
 use crate::hresult::{
     E_NOINTERFACE, E_OUTOFMEMORY, RPC_E_DISCONNECTED, RPC_S_SERVER_TOO_BUSY, RPC_S_SERVER_UNAVAILABLE, S_OK,
@@ -17,7 +17,7 @@ use crate::ndr::HANDED;
 use crate::objref::{ObjRef, StdObjRef};
 use crate::remunknown::PUBLIC_REFS;
 use crate::remunknown::Query;
-use crate::resolver::Resolved;
+use crate::resolver::OxidResolution;
 use crate::security::Security;
 use crate::tags::{TAG_OBJREF, TAG_PASSED};
 use crate::ways::system;
@@ -87,7 +87,7 @@ impl Adopted {
         if interfaces.iter().all(|(_, _, objref)| objref.is_none()) {
             return Err(E_NOINTERFACE);
         }
-        let resolved = Resolved { bindings, ..resolved };
+        let resolved = OxidResolution { bindings, ..resolved };
         Ok(Activated { oxid, resolved, hresult: S_OK, interfaces })
     }
 }
@@ -163,7 +163,7 @@ impl Exporter {
         let (key, oid) = self.exports.stand_for(class, &adopted.proxy, &owner);
         self.clock.tick(self.objects());
         // It is kept until its first reference is counted.
-        let _hold = self.arc().map(|exporter| Hold::held(exporter, oid));
+        let _hold = self.arc().map(|exporter| ExportGuard::held(exporter, oid));
         let interface = |iid: &Uuid| match adopted.hresult(*iid) {
             S_OK => (*iid, S_OK, Some(self.objref(&key, *iid, PUBLIC_REFS).write())),
             hresult => (*iid, hresult, None),

@@ -1,7 +1,7 @@
 //! Objects that are made for others, and how long they are served: references to them, and pings.
 
 use super::Exporter;
-use super::exports::Dropped;
+use super::exports::ReleasedObject;
 use crate::limits::PRINCIPAL_OBJECTS;
 use crate::resolver::ComplexPing;
 use bytes::Bytes;
@@ -50,8 +50,8 @@ impl Exporter {
     }
 
     /// What nobody refers to any more: if it was made for the wire, it is served no longer.
-    pub(super) fn drop_object(&self, dropped: Option<Dropped>) {
-        if let Some(Dropped { key, made: true, .. }) = &dropped {
+    pub(super) fn drop_object(&self, dropped: Option<ReleasedObject>) {
+        if let Some(ReleasedObject { key, made: true, .. }) = &dropped {
             self.objects.withdraw(key);
         }
     }

@@ -8,7 +8,7 @@
 //! owner changes a set, for its removals end objects. A ComplexPing that was overtaken by a later one is
 //! acknowledged and changes nothing.
 
-use super::exports::{Dropped, Exports, MISSES};
+use super::exports::{Exports, MISSES, ReleasedObject};
 use super::numbers::unused;
 use crate::hresult::{E_OUTOFMEMORY, NCA_ACCESS_DENIED, OR_INVALID_OID, OR_INVALID_SET, S_OK};
 use crate::limits::{PING_SET_OBJECTS, PING_SETS, PRINCIPAL_PING_SETS};
@@ -96,7 +96,7 @@ impl Sets {
     }
 
     /// A period is over: sets that were not pinged for three of them are gone, and what only they held.
-    pub(super) fn tick(&self, exports: &Exports) -> Vec<Dropped> {
+    pub(super) fn tick(&self, exports: &Exports) -> Vec<ReleasedObject> {
         let mut sets = lock(&self.sets);
         for set in sets.values_mut() {
             set.missed = if std::mem::take(&mut set.alive) { 0 } else { set.missed + 1 };

@@ -8,17 +8,17 @@
 //! itself.
 
 use super::associations::Associations;
-use super::classes::Running;
+use super::classes::RunningObjectTable;
 use super::clock::Clock;
-use super::exports::{Exports, Served};
+use super::exports::{Exports, IpidEntry};
 use super::imports::Imports;
+use super::node_bindings::NodeBindings;
 use super::numbers::{random_uuid, unused};
 use super::pinger::Pinger;
-use super::places::Places;
 use super::sets::Sets;
 use crate::VERSION;
 use crate::bindings::DualStringArray;
-use crate::resolver::Resolved;
+use crate::resolver::OxidResolution;
 use crate::security::{Level, Security};
 use crate::standard::State;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ pub struct Exporter {
     pub(super) oxid: u64,
     pub(super) rem_unknown: Uuid,
     /// What the IPID of IRemUnknown stands for: an empty key, so that calls go to the node's own servants.
-    pub(super) unknown: Served,
+    pub(super) unknown: IpidEntry,
     pub(super) exports: Exports,
     pub(super) sets: Sets,
     pub(super) imports: Arc<Imports>,
@@ -46,8 +46,8 @@ pub struct Exporter {
     pub(super) clock: Arc<Clock>,
     /// How often clients ping, unless a place says otherwise.
     pub(super) period: Duration,
-    pub(super) places: Places,
-    pub(super) running: Running,
+    pub(super) places: NodeBindings,
+    pub(super) running: RunningObjectTable,
     pub(super) associations: Associations,
     /// The class objects that somebody asked for: CLSID and key.
     pub(super) factories: Mutex<HashMap<Uuid, Bytes>>,
@@ -84,7 +84,7 @@ impl Exporter {
 
     /// The same with another ping period.
     pub fn with_period(objects: Arc<dyn Objects>, period: Duration) -> Arc<Self> {
-        let running = Running::default();
+        let running = RunningObjectTable::default();
         for key in objects.keys() {
             let servants = objects.servants(&key);
             running.enter(&key, None);
@@ -97,14 +97,14 @@ impl Exporter {
             objects,
             oxid: unused(|_| false),
             rem_unknown: random_uuid(),
-            unknown: Served::new(Bytes::new(), false, false, Arc::default()),
+            unknown: IpidEntry::new(Bytes::new(), false, false, Arc::default()),
             exports: Exports::default(),
             sets: Sets::default(),
             imports,
             pinger: Pinger::default(),
             clock,
             period,
-            places: Places::default(),
+            places: NodeBindings::default(),
             running,
             associations: Associations::default(),
             factories: Mutex::default(),
@@ -150,11 +150,11 @@ impl Exporter {
     /// Where this exporter is, for OXID resolution and activation.
     /// The hint is the lowest level of all places: a client that starts there is let in somewhere, and is
     /// told more by the answer.
-    pub fn resolution(&self) -> Resolved {
+    pub fn resolution(&self) -> OxidResolution {
         let places = self.objects.places();
         let least =
             places.iter().map(|place| Security::of(place.profile()).level).min().unwrap_or(Level::None);
-        Resolved {
+        OxidResolution {
             bindings: self.places.bindings(&places, &*self.objects),
             rem_unknown: self.rem_unknown,
             authn_hint: least as u32,
@@ -163,7 +163,7 @@ impl Exporter {
     }
 
     /// What an IPID stands for; `None` once it is disconnected. Counts as a sign of life of whoever holds the object.
-    pub fn served(&self, ipid: Uuid) -> Option<Served> {
+    pub fn served(&self, ipid: Uuid) -> Option<IpidEntry> {
         if ipid == self.rem_unknown {
             return Some(self.unknown.clone());
         }

@@ -3,7 +3,7 @@
 //! `tend` runs on the keeper's thread; it, `subscribe`, `offers` and `leave` ask other nodes and wait for
 //! them. Everything else is called by threads that serve connections, and does not wait.
 
-use super::{Counts, Exporter, Hold};
+use super::{Counts, ExportGuard, Exporter};
 use crate::security::Security;
 use crate::standard::points;
 use everywire_model::signal::{Backlog, Listener};
@@ -80,7 +80,7 @@ impl WireState for Exporter {
     fn lend(&self, key: &[u8]) -> Lease {
         let servants = self.objects.servants(key);
         servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
-        self.arc().map(|exporter| Lease::new(Arc::new(Hold::lend(exporter, key)))).unwrap_or_default()
+        self.arc().map(|exporter| Lease::new(Arc::new(ExportGuard::lend(exporter, key)))).unwrap_or_default()
     }
 
     fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {

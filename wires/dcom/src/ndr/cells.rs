@@ -1,7 +1,7 @@
 //! Rows of structs: arrays whose elements NDR lays out as the caller's rows are in memory, so that a row is
 //! copied as a whole.
 //!
-//! A `Layout` (from generated code) says where each member of a row stands. `Agreed` walks the struct's shape
+//! A `Layout` (from generated code) says where each member of a row stands. `LayoutCheck` walks the struct's shape
 //! with NDR's alignment and compares; if all cells stand where the layout has them, and each has its plain
 //! form, the array is copied row by row. VARIANTs inside of a row are not copied: the row has their place
 //! (four octets, the pointer), and their contents follow.
@@ -57,12 +57,12 @@ fn lay_out(
 
 /// Whether the structs that were written or read last look as their layout says: it is asked for each array.
 #[derive(Debug, Default)]
-pub(super) struct Agreed(Option<(Hold<Struct>, &'static Layout, bool)>);
+pub(super) struct LayoutCheck(Option<(Hold<Struct>, &'static Layout, bool)>);
 
 /// The one cell of an array of variants.
 const VARIANT_ALONE: &[(usize, CellKind)] = &[(0, CellKind::Variant)];
 
-impl Agreed {
+impl LayoutCheck {
     /// Whether the elements `shape` look as `layout` says. An array of VARIANTs alone has no struct: its
     /// layout is the one cell of a VARIANT.
     pub(super) fn of(&mut self, shape: &Shape, layout: &'static Layout) -> bool {
@@ -159,17 +159,17 @@ mod tests {
         };
         let inner = structure(vec![Shape::U8, Shape::F64]);
         let outer = structure(vec![Shape::I16, inner, Shape::I8, Shape::Variant]);
-        assert!(Agreed::default().of(&outer, &LAYOUT));
+        assert!(LayoutCheck::default().of(&outer, &LAYOUT));
         // The same cells without a struct around two of them stand elsewhere.
         let flat = structure(vec![Shape::I16, Shape::U8, Shape::F64, Shape::I8, Shape::Variant]);
-        assert!(!Agreed::default().of(&flat, &LAYOUT));
+        assert!(!LayoutCheck::default().of(&flat, &LAYOUT));
     }
 
     #[test]
     fn a_struct_that_looks_otherwise_does_not_agree() {
         static LAYOUT: Layout =
             Layout { size: 8, alignment: 4, cells: &[(0, CellKind::Two), (4, CellKind::Four)] };
-        let mut agreed = Agreed::default();
+        let mut agreed = LayoutCheck::default();
         let fits = structure(vec![Shape::U16, Shape::U32]);
         for other in [
             vec![Shape::U16],

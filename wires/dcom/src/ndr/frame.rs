@@ -6,9 +6,9 @@
 //!
 //! Invariant: each value is counted against its frame once, by `begin`; what the sides do not do by themselves, `begin` says.
 
-use super::layout::{Form, Place, form};
+use super::layout::{Embedding, Form, form};
 use super::stack::Stack;
-use super::watch::{Counting, Counts, Forms};
+use super::watch::{CountRole, Counts, Forms};
 use everywire_model::shape::Shape;
 
 /// What is open.
@@ -39,7 +39,7 @@ pub(super) struct Frame<H, S> {
     pub(super) automation: bool,
     /// How values are held that say less by themselves.
     pub(super) forms: Forms,
-    pub(super) counting: Counting,
+    pub(super) counting: CountRole,
     /// Whether its members follow each other without padding; of a union that is written, whether its discriminator is still to come.
     pub(super) packed: bool,
     /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
@@ -51,7 +51,7 @@ pub(super) struct Frame<H, S> {
 
 /// What a side has to do before a value that begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Before {
+pub(super) enum ValuePrefix {
     Nothing,
     /// It is a key: align to this.
     Align(usize),
@@ -67,7 +67,7 @@ impl<H, S: Default> Frame<H, S> {
             hoist: None,
             automation: false,
             forms: Forms::Plain,
-            counting: Counting::No,
+            counting: CountRole::No,
             packed: false,
             pairs: 1,
             order: None,
@@ -81,7 +81,7 @@ impl<H, S> Frame<H, S> {
     #[inline]
     fn is_simple(&self) -> bool {
         matches!(self.kind, Kind::Struct | Kind::Items)
-            && self.counting == Counting::No
+            && self.counting == CountRole::No
             && self.hoist.is_none()
             && self.pairs == 1
     }
@@ -112,27 +112,29 @@ impl<H, S> Frame<H, S> {
 impl<H: Copy, S> Stack<Frame<H, S>> {
     /// A value begins: where it stands, and what is to be done before it. `None`: the composite has no such value.
     #[inline]
-    pub(super) fn begin(&mut self, counts: &mut [Counts]) -> Option<(Place, Before)> {
-        let Some(frame) = self.last_mut() else { return Some((Place::Top, Before::Nothing)) };
+    pub(super) fn begin(&mut self, counts: &mut [Counts]) -> Option<(Embedding, ValuePrefix)> {
+        let Some(frame) = self.last_mut() else { return Some((Embedding::Top, ValuePrefix::Nothing)) };
         frame.left = frame.left.checked_sub(1)?;
         if frame.is_simple() {
-            return Some((Place::Within, Before::Nothing));
+            return Some((Embedding::Within, ValuePrefix::Nothing));
         }
-        if frame.counting == Counting::Field
+        if frame.counting == CountRole::Field
             && let Some(counts) = counts.last_mut()
         {
             counts.begin(frame.left);
         }
         Some(match frame.kind {
-            Kind::Parameters => (Place::Top, Before::Nothing),
-            Kind::Maybe => (Place::Behind, Before::Nothing),
-            Kind::Variant => (Place::Arm, Before::Nothing),
-            Kind::Struct if frame.left == 0 && frame.hoist.is_some() => (Place::Tail, Before::Nothing),
-            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
-                (Place::Within, Before::Align(frame.pairs))
+            Kind::Parameters => (Embedding::Top, ValuePrefix::Nothing),
+            Kind::Maybe => (Embedding::Behind, ValuePrefix::Nothing),
+            Kind::Variant => (Embedding::Arm, ValuePrefix::Nothing),
+            Kind::Struct if frame.left == 0 && frame.hoist.is_some() => {
+                (Embedding::Tail, ValuePrefix::Nothing)
             }
-            Kind::Row { .. } => (Place::Within, Before::Element),
-            _ => (Place::Within, Before::Nothing),
+            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
+                (Embedding::Within, ValuePrefix::Align(frame.pairs))
+            }
+            Kind::Row { .. } => (Embedding::Within, ValuePrefix::Element),
+            _ => (Embedding::Within, ValuePrefix::Nothing),
         })
     }
 
@@ -148,7 +150,7 @@ impl<H: Copy, S> Stack<Frame<H, S>> {
 
     /// Whether a value that begins takes part in the counts of the struct around, as one that ends has.
     pub(super) fn counting(&self) -> bool {
-        self.last().is_some_and(|frame| frame.counting != Counting::No)
+        self.last().is_some_and(|frame| frame.counting != CountRole::No)
     }
 
     /// How the next value is held; `shape` is what the visit says of it.

@@ -13,7 +13,7 @@ use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct};
 
 /// Where a value stands, which decides how strings, sequences and pointers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Embedding {
     /// A parameter.
     Top,
     /// Directly behind a pointer.

@@ -35,7 +35,7 @@ pub(crate) use bodies::{FAULT, HANDED, NAME, POINTED, THAT, THIS, WHOLE, WINE, b
 pub use bodies::{NDR, Ndr};
 pub(crate) use codec::extents;
 pub(crate) use layout::alignment;
-pub use references::{Hook, References};
+pub use references::{References, ReferencesState};
 pub use sink::NdrSink;
 pub use source::NdrSource;
 pub(crate) use variant::{

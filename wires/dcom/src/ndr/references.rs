@@ -38,22 +38,22 @@ pub trait References: Send + Sync {
 
 /// Nothing but a [`References`] as what a wire keeps for a node, for bodies that belong to none.
 #[derive(Clone)]
-pub struct Hook(pub Arc<dyn References>);
+pub struct ReferencesState(pub Arc<dyn References>);
 
-impl fmt::Debug for Hook {
+impl fmt::Debug for ReferencesState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hook")
     }
 }
 
-impl WireState for Hook {}
+impl WireState for ReferencesState {}
 
 /// What the connection that a body came by makes of OBJREFs.
 pub(super) fn references_of(body: &Body) -> Option<&dyn References> {
     let wire_state: &dyn Any = &**body.wire_state()?;
     match wire_state.downcast_ref::<Correspondence>() {
         Some(correspondence) => Some(correspondence),
-        None => wire_state.downcast_ref::<Hook>().map(|hook| &*hook.0),
+        None => wire_state.downcast_ref::<ReferencesState>().map(|hook| &*hook.0),
     }
 }
 

@@ -14,13 +14,13 @@ mod automation;
 mod composites;
 mod wrong;
 
-use super::cells::{Agreed, LastType};
-use super::frame::{self, Before, Kind};
-use super::layout::{Form, Place, enum_width};
+use super::cells::{LastType, LayoutCheck};
+use super::frame::{self, Kind, ValuePrefix};
+use super::layout::{Embedding, Form, enum_width};
 use super::references::{self, References};
 use super::segment::Segment;
 use super::stack::Stack;
-use super::watch::{Counting, Counts, Known};
+use super::watch::{CountRole, Counts, StructCache};
 use super::{POINTED, WINE, body};
 use crate::limits::WRITE_DEPTH;
 use crate::stub::FIRST_REFERENT;
@@ -36,11 +36,11 @@ use std::sync::Arc;
 use wrong::{bad, contradicts, count_of, miscounted, too_long};
 
 /// A composite that is being written; `hoist` is where in the segment the maximum count stands.
-type Frame = frame::Frame<usize, Side>;
+type Frame = frame::Frame<usize, SinkState>;
 
 /// What the frames of a sink know beside what those of a source do.
 #[derive(Debug, Default)]
-struct Side {
+struct SinkState {
     /// Whether a deferred referent ends with this composite.
     referent: bool,
     /// Of a VARIANT: where it begins in its segment.
@@ -69,8 +69,8 @@ pub struct NdrSink {
     counts: Vec<Counts>,
     /// The open SAFEARRAYs of several dimensions.
     grids: Vec<Grid>,
-    known: Known,
-    agreed: Agreed,
+    known: StructCache,
+    agreed: LayoutCheck,
     last_type: LastType,
     references: Option<Arc<dyn References>>,
     /// Whether the values are for Wine.
@@ -169,8 +169,8 @@ impl NdrSink {
             variants: 0,
             counts: Vec::new(),
             grids: Vec::new(),
-            known: Known::default(),
-            agreed: Agreed::default(),
+            known: StructCache::default(),
+            agreed: LayoutCheck::default(),
             last_type: LastType::default(),
             references: None,
             wine: false,
@@ -222,21 +222,21 @@ impl NdrSink {
 
     /// A value begins: where does it stand?
     #[inline]
-    fn begin(&mut self) -> Visit<Place> {
+    fn begin(&mut self) -> Visit<Embedding> {
         let (place, before) = self.frames.begin(&mut self.counts).ok_or_else(miscounted)?;
         match before {
-            Before::Nothing => {}
-            Before::Align(alignment) => self.segment().align(alignment),
-            Before::Element => self.mark(),
+            ValuePrefix::Nothing => {}
+            ValuePrefix::Align(alignment) => self.segment().align(alignment),
+            ValuePrefix::Element => self.mark(),
         }
         Ok(place)
     }
 
     /// The same for what stands behind a pointer, but in place as an element of a SAFEARRAY of Wine's; whether it is one.
-    fn begin_pointed(&mut self) -> Visit<(Place, bool)> {
+    fn begin_pointed(&mut self) -> Visit<(Embedding, bool)> {
         let in_place = self.wine && self.frames.in_safearray();
         let place = self.begin()?;
-        Ok((if in_place { Place::Behind } else { place }, in_place))
+        Ok((if in_place { Embedding::Behind } else { place }, in_place))
     }
 
     /// A whole value without pointers.
@@ -320,8 +320,8 @@ impl NdrSink {
 
     /// Writes what a pointer points to: after everything around it if the pointer is inside something, else here.
     #[inline]
-    fn referent(&mut self, place: Place, write: impl FnOnce(&mut Self)) {
-        if place == Place::Within {
+    fn referent(&mut self, place: Embedding, write: impl FnOnce(&mut Self)) {
+        if place == Embedding::Within {
             self.descend();
             write(self);
             self.ascend();
@@ -374,7 +374,7 @@ impl Sink for NdrSink {
         }
         let place = self.begin()?;
         let count = count_of(1 + if narrow { value.len() } else { units })?;
-        if place == Place::Within || (self.pointed && place == Place::Top) {
+        if place == Embedding::Within || (self.pointed && place == Embedding::Top) {
             self.referent_id();
         }
         self.referent(place, |sink| sink.string(narrow, count, value));
@@ -490,7 +490,7 @@ impl Sink for NdrSink {
         if frame.left > 0 {
             return Err(miscounted());
         }
-        if frame.counting == Counting::Field {
+        if frame.counting == CountRole::Field {
             self.counts.pop();
         }
         match frame.kind {

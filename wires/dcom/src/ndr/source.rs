@@ -15,11 +15,11 @@ mod grid;
 
 pub(super) use automation::WINE_GRID;
 
-use super::cells::Agreed;
-use super::frame::{self, Before, Kind};
-use super::layout::{Form, Place, enum_width, form};
+use super::cells::LayoutCheck;
+use super::frame::{self, Kind, ValuePrefix};
+use super::layout::{Embedding, Form, enum_width, form};
 use super::stack::Stack;
-use super::watch::{Contradiction, Counting, Counts, Forms, Known};
+use super::watch::{Contradiction, CountRole, Counts, Forms, StructCache};
 use super::window::Window;
 use super::wine::DISCRIMINATOR;
 use super::{POINTED, WINE};
@@ -47,8 +47,8 @@ pub struct NdrSource<'a> {
     counts: Vec<Counts>,
     /// The open SAFEARRAYs of several dimensions.
     grids: Vec<Grid>,
-    known: Known,
-    agreed: Agreed,
+    known: StructCache,
+    agreed: LayoutCheck,
     /// Times that a referent was read again for another full pointer to it; bounded.
     aliases: usize,
     pointers: u32,
@@ -56,17 +56,17 @@ pub struct NdrSource<'a> {
 }
 
 /// A composite that is being read; `hoist` is the maximum count.
-type Frame = frame::Frame<u32, Side>;
+type Frame = frame::Frame<u32, SourceState>;
 
 /// What the frames of a source know beside what those of a sink do.
 #[derive(Debug, Default)]
-struct Side {
+struct SourceState {
     /// Index of the frame of the outermost construct, which knows where referents are.
     outer: usize,
     /// In the outermost construct, if it holds pointers: where the next referent is.
     deferred: Option<usize>,
     /// Where to go on when this composite ends, if it stands elsewhere.
-    back: Option<Back>,
+    back: Option<ReturnPoint>,
     /// Whether it is counted in `pointers`.
     pointer: bool,
     /// Of a VARIANT: its type.
@@ -76,7 +76,7 @@ struct Side {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Back {
+struct ReturnPoint {
     to: usize,
     /// Whether the place of the next referent moves on as well; not so if the referent was read before.
     advances: bool,
@@ -126,8 +126,8 @@ impl<'a> NdrSource<'a> {
             full: HashMap::new(),
             counts: Vec::new(),
             grids: Vec::new(),
-            known: Known::default(),
-            agreed: Agreed::default(),
+            known: StructCache::default(),
+            agreed: LayoutCheck::default(),
             aliases: 0,
             pointers: 0,
             variants: 0,
@@ -146,23 +146,23 @@ impl<'a> NdrSource<'a> {
 
     /// A value begins: where does it stand?
     #[inline]
-    fn begin(&mut self) -> Visit<Place> {
+    fn begin(&mut self) -> Visit<Embedding> {
         let Some((place, before)) = self.frames.begin(&mut self.counts) else {
             return self.wrong(Violation::Misuse);
         };
         match before {
-            Before::Nothing => {}
-            Before::Align(alignment) => self.window.align(alignment),
-            Before::Element => self.seek(),
+            ValuePrefix::Nothing => {}
+            ValuePrefix::Align(alignment) => self.window.align(alignment),
+            ValuePrefix::Element => self.seek(),
         }
         Ok(place)
     }
 
     /// The same for what stands behind a pointer, but in place as an element of a SAFEARRAY of Wine's; whether it is one.
-    fn begin_pointed(&mut self) -> Visit<(Place, bool)> {
+    fn begin_pointed(&mut self) -> Visit<(Embedding, bool)> {
         let in_place = self.window.wine && self.frames.in_safearray();
         let place = self.begin()?;
-        Ok((if in_place { Place::Behind } else { place }, in_place))
+        Ok((if in_place { Embedding::Behind } else { place }, in_place))
     }
 
     /// A value without pointers, which in some structs of Wine's follows without padding.
@@ -204,14 +204,14 @@ impl<'a> NdrSource<'a> {
     }
 
     /// Goes to the next referent of the construct around; [`Self::come_back`] returns.
-    fn go(&mut self) -> Visit<Back> {
+    fn go(&mut self) -> Visit<ReturnPoint> {
         let Some(at) = self.deferred().copied().flatten() else {
             return self.wrong(Violation::Misuse);
         };
-        Ok(Back { to: std::mem::replace(&mut self.window.at, at), advances: true })
+        Ok(ReturnPoint { to: std::mem::replace(&mut self.window.at, at), advances: true })
     }
 
-    fn come_back(&mut self, back: Back) {
+    fn come_back(&mut self, back: ReturnPoint) {
         let at = std::mem::replace(&mut self.window.at, back.to);
         if back.advances
             && let Some(deferred) = self.deferred()
@@ -221,8 +221,8 @@ impl<'a> NdrSource<'a> {
     }
 
     /// Reads what a pointer points to: after everything around it if the pointer is inside something, else here.
-    fn referent<T>(&mut self, place: Place, read: impl FnOnce(&mut Self) -> Visit<T>) -> Visit<T> {
-        if place != Place::Within {
+    fn referent<T>(&mut self, place: Embedding, read: impl FnOnce(&mut Self) -> Visit<T>) -> Visit<T> {
+        if place != Embedding::Within {
             return read(self);
         }
         self.budget.charge_elements(1)?;
@@ -314,10 +314,10 @@ impl<'a> Source<'a> for NdrSource<'a> {
             }
             return Ok(text);
         }
-        if place == Place::Within && self.window.u32()? == 0 {
+        if place == Embedding::Within && self.window.u32()? == 0 {
             return self.wrong(Violation::NullReference);
         }
-        if place == Place::Top && self.body.dialect & POINTED != 0 && self.window.u32()? == 0 {
+        if place == Embedding::Top && self.body.dialect & POINTED != 0 && self.window.u32()? == 0 {
             // Of somebody who knows it as a pointer, which may be null.
             return Ok(Cow::Borrowed(""));
         }
@@ -419,7 +419,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn open(&mut self, shape: &Shape) -> Visit<usize> {
         match shape.resolved() {
             Shape::Struct(parameters) if parameters.name.is_empty() && self.frames.is_empty() => {
-                self.open_fields(Kind::Parameters, parameters, None, Place::Top, None, false)
+                self.open_fields(Kind::Parameters, parameters, None, Embedding::Top, None, false)
             }
             resolved @ Shape::Struct(fields) => self.open_struct(resolved, fields),
             resolved @ Shape::Array(array) => self.open_array(resolved, array),
@@ -454,7 +454,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     }
 
     fn content(&mut self) -> Visit<Shape> {
-        let Some(Frame { kind: Kind::Variant, side: Side { vt, .. }, .. }) = self.frames.last() else {
+        let Some(Frame { kind: Kind::Variant, side: SourceState { vt, .. }, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
         let shape = variant::shape_of(*vt, self.dimensions(*vt))?;
@@ -476,7 +476,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if frame.side.pointer {
             self.pointers -= 1;
         }
-        if frame.counting == Counting::Field {
+        if frame.counting == CountRole::Field {
             self.counts.pop();
         }
         match frame.kind {

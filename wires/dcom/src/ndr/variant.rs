@@ -228,7 +228,7 @@ pub(super) fn discriminant(vt: u16) -> u32 {
 
 /// How a SAFEARRAY holds its elements.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Holding {
+pub(super) struct ArrayFeatures {
     /// `sfType`, the discriminant of the union of element kinds: a VARTYPE, or the one that stands for all of
     /// the same width.
     pub(super) sf_type: u32,
@@ -243,7 +243,7 @@ pub(super) struct Holding {
 }
 
 /// How a SAFEARRAY holds elements of a VARTYPE (MS-OAUT 2.2.8, 2.2.9).
-pub(super) fn safearray_of(element: u16) -> Visit<Holding> {
+pub(super) fn safearray_of(element: u16) -> Visit<ArrayFeatures> {
     let (sf_type, features, size, deferred) = match element {
         16 | 17 => (16, 0, 1, None),
         2 | 11 | 18 => (2, 0, 2, None),
@@ -256,5 +256,5 @@ pub(super) fn safearray_of(element: u16) -> Visit<Holding> {
         _ => return Err(refused(ARRAY | element)),
     };
     let width = if deferred.is_some() { 4 } else { size as usize };
-    Ok(Holding { sf_type, features: HAVE_VARTYPE | features, size, width, deferred })
+    Ok(ArrayFeatures { sf_type, features: HAVE_VARTYPE | features, size, width, deferred })
 }

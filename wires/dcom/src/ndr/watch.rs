@@ -65,7 +65,7 @@ impl Forms {
 
 /// What was found out about the structs opened last: arrays of structs open the same few again and again.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct StructCache {
     facts: [Option<(Hold<Struct>, Facts)>; 4],
     next: usize,
 }
@@ -79,7 +79,7 @@ pub(super) struct Facts {
     pub(super) plain: bool,
 }
 
-impl Known {
+impl StructCache {
     /// What is known of a struct; what was not known takes the oldest of the four places. Structs are told
     /// apart by their address: comparing contents would cost as much as finding out anew.
     pub(super) fn of(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Facts {
@@ -101,7 +101,7 @@ impl Known {
 
 /// Whether a number or a sequence here takes part in the counts of the struct around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counting {
+pub(super) enum CountRole {
     /// No.
     No,
     /// It is a field.
@@ -116,13 +116,13 @@ pub(super) struct Counts {
     shape: Hold<Struct>,
     /// The field that is being visited.
     field: usize,
-    seen: Vec<Seen>,
+    seen: Vec<FieldCount>,
 }
 
 /// What was met of one field. A size and its sequence come in any order: whichever comes second is compared
 /// with the first.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct FieldCount {
     /// The number that the field holds.
     value: Option<i64>,
     /// How long the sequence is.
@@ -156,8 +156,11 @@ impl Counts {
             let name = sized(field)?.size.as_ref()?;
             shape.fields.iter().position(|other| other.name == *name)
         };
-        let seen = shape.fields.iter().map(|field| Seen { sized_by: sized_by(field), ..Seen::default() });
-        let seen: Vec<Seen> = seen.collect();
+        let seen = shape
+            .fields
+            .iter()
+            .map(|field| FieldCount { sized_by: sized_by(field), ..FieldCount::default() });
+        let seen: Vec<FieldCount> = seen.collect();
         seen.iter().any(|seen| seen.sized_by.is_some()).then(|| Self { shape: shape.clone(), field: 0, seen })
     }
 

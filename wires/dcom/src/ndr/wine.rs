@@ -52,9 +52,9 @@ mod tests {
     use std::sync::Arc;
 
     /// References of this dialect, of which there are none.
-    struct Nowhere;
+    struct NullReferences;
 
-    impl References for Nowhere {
+    impl References for NullReferences {
         fn unmarshal(&self, _: Bytes, offset: usize) -> Visit<Reference> {
             Err(crate::Violation::BadObjref.at(offset))
         }
@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    impl WireState for Nowhere {}
+    impl WireState for NullReferences {}
 
     fn structure(shapes: Vec<Shape>) -> Shape {
         let name = || Cow::Borrowed("S");
@@ -80,7 +80,7 @@ mod tests {
         let short = Enum { name: Cow::Borrowed("E"), id: Cow::Borrowed("E"), members, bits: 16 };
         let packed = structure(vec![Shape::Enum(Hold::new(short.clone())), Shape::U32]);
         let plain = structure(vec![Shape::U16, Shape::U32]);
-        let mut sink = NdrSink::new(true).with_references(Arc::new(Nowhere));
+        let mut sink = NdrSink::new(true).with_references(Arc::new(NullReferences));
         for _ in 0..2 {
             sink.open(&packed, 2).unwrap();
             sink.enumerant(&short, 5).unwrap();

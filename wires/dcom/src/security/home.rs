@@ -28,15 +28,15 @@ pub(super) struct Home {
 type Key = (Option<Arc<Credentials>>, Vec<String>);
 
 /// What is known of a home that somebody has.
-struct Known {
+struct HomeEntry {
     home: Weak<Home>,
     /// Where connections by its names led.
     found: Vec<IpAddr>,
 }
 
 /// Those that somebody has. Beside them, for homes are parts of keys.
-fn homes() -> MutexGuard<'static, HashMap<Key, Known>> {
-    static HOMES: LazyLock<Mutex<HashMap<Key, Known>>> = LazyLock::new(Mutex::default);
+fn homes() -> MutexGuard<'static, HashMap<Key, HomeEntry>> {
+    static HOMES: LazyLock<Mutex<HashMap<Key, HomeEntry>>> = LazyLock::new(Mutex::default);
     lock(&HOMES)
 }
 
@@ -49,7 +49,7 @@ impl Home {
             return home;
         }
         let home = Arc::new(Self { key: key.clone() });
-        homes.insert(key, Known { home: Arc::downgrade(&home), found: Vec::new() });
+        homes.insert(key, HomeEntry { home: Arc::downgrade(&home), found: Vec::new() });
         home
     }
 

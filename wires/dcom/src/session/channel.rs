@@ -12,7 +12,7 @@
 //! stub is complete, since a signature cannot be taken back.
 
 use super::assembly::Assemblies;
-use super::shield::{self, Shield};
+use super::security_context::{self, SecurityContext};
 use crate::frame::{self, FIRST, HEADER, Header, LAST, MIN_FRAGMENT};
 use crate::pdu::{Heading, Pdu, ProtocolError};
 use bytes::BytesMut;
@@ -58,7 +58,7 @@ pub(crate) struct Channel {
     /// Whether several calls may be under way.
     pub(crate) multiplex: bool,
     /// The security contexts that stand, in the order in which they came to. None is ever removed.
-    pub(crate) shields: Vec<Shield>,
+    pub(crate) shields: Vec<SecurityContext>,
     pub(crate) assemblies: Assemblies,
     /// Bytes of whole PDUs received so far.
     pub(crate) received: u64,
@@ -80,7 +80,7 @@ impl Channel {
 
     /// The security context of this index.
     #[inline]
-    pub(crate) fn shield(&self, index: Option<usize>) -> Option<&Shield> {
+    pub(crate) fn shield(&self, index: Option<usize>) -> Option<&SecurityContext> {
         index.and_then(|index| self.shields.get(index))
     }
 
@@ -124,7 +124,7 @@ impl Channel {
         begun: Option<usize>,
     ) -> Result<(usize, Option<usize>), ProtocolError> {
         let Some(trailer) = header.trailer(message)? else { return Ok((message.len(), None)) };
-        let head = shield::head(header);
+        let head = security_context::head(header);
         if trailer.contents_end() < head {
             return Err(ProtocolError::AuthLength { length: header.auth_length });
         }
@@ -182,7 +182,7 @@ impl Channel {
                 return Ok(());
             }
             let limit = usize::from(self.xmit);
-            split(out, start, stub, &Cut { minor, heading, limit, little }, shield)
+            split(out, start, stub, &Fragmentation { minor, heading, limit, little }, shield)
         });
         if result.is_err() {
             out.truncate(start);
@@ -254,7 +254,7 @@ pub(crate) struct Token {
 }
 
 /// How a message is cut.
-struct Cut<'a> {
+struct Fragmentation<'a> {
     minor: u8,
     heading: &'a Heading,
     /// Bytes that a fragment may have.
@@ -267,10 +267,10 @@ fn split(
     out: &mut Vec<u8>,
     start: usize,
     stub: usize,
-    cut: &Cut<'_>,
-    mut shield: Option<&mut Shield>,
+    cut: &Fragmentation<'_>,
+    mut shield: Option<&mut SecurityContext>,
 ) -> Visit<()> {
-    let Cut { minor, heading, limit, little } = *cut;
+    let Fragmentation { minor, heading, limit, little } = *cut;
     let limit = limit.max(MIN_FRAGMENT.into());
     let overhead = heading.len() + shield.as_ref().map_or(0, |shield| shield.overhead());
     // The trailer's padding counts in the fragment, so a room of whole 16s keeps each fragment below the

@@ -9,7 +9,7 @@ use crate::ndr::{self, NdrSink};
 use crate::orpc::Extent;
 use bytes::Bytes;
 use everywire_model::shape::Struct;
-use everywire_model::{Beside, Body, Budget, Encode, Outcome, Visit};
+use everywire_model::{Attachments, Body, Budget, Encode, Outcome, Visit};
 use std::sync::Arc;
 use uuid::{Uuid, uuid};
 
@@ -29,7 +29,11 @@ pub(crate) fn put(shape: &Struct, fields: &dyn Encode) -> Visit<Extent> {
 
 /// The exception among these extensions.
 /// `None`: no such extension, or one that cannot be read; the failing HRESULT is then all there is.
-pub(crate) fn get(extents: &[Extent], budget: Budget, beside: Option<Arc<Beside>>) -> Option<Outcome<Body>> {
+pub(crate) fn get(
+    extents: &[Extent],
+    budget: Budget,
+    beside: Option<Arc<Attachments>>,
+) -> Option<Outcome<Body>> {
     let data = &extents.iter().find(|extent| extent.id == EXTENT)?.data;
     let len = usize::try_from(u32::from_le_bytes(*data.first_chunk()?)).ok()?;
     let end = len.checked_add(4)?;

@@ -1,16 +1,16 @@
 //! Values in stubs, and what stands before and behind them in ORPC calls.
 //!
 //! Invariants: values are aligned from the beginning of the stub, ORPCTHIS or ORPCTHAT included, so each body
-//! knows its `base`. References inside of values are counted for the connection's peer: `Talk` names the
+//! knows its `base`. References inside of values are counted for the connection's peer: `ValueContext` names the
 //! node, the peer's account and the security that calls to those references will use.
 
-use super::shield::Talk;
+use super::security_context::ValueContext;
 use crate::exporter::{Correspondence, Exporter};
 use crate::ndr::{self, NdrSink, References, WHOLE};
 use crate::objref::SIGNATURE;
 use crate::security::{Security, is_tcp};
 use bytes::Bytes;
-use everywire_model::{Beside, Body, Budget, Config, Encode, Headers, Visit, WireState};
+use everywire_model::{Attachments, Body, Budget, Config, Encode, Headers, Visit, WireState};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl End {
     }
 }
 
-impl Talk {
+impl ValueContext {
     /// For a connection with this security, to or from this principal, and of this association group (0: not agreed on).
     pub(crate) fn new(
         exporter: &Arc<Exporter>,
@@ -45,16 +45,16 @@ impl Talk {
         let both = Arc::new(both);
         let wire_state = Arc::clone(&both) as Arc<dyn WireState>;
         Self {
-            beside: Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() }),
+            beside: Arc::new(Attachments { wire_state: Some(wire_state), ..Attachments::default() }),
             references: both,
         }
     }
 
     /// What stands beside a body in which there may be references.
     #[cold]
-    fn beside_one_body(&self) -> Arc<Beside> {
+    fn beside_one_body(&self) -> Arc<Attachments> {
         let wire_state = Arc::new(self.references.of_one_body()) as Arc<dyn WireState>;
-        Arc::new(Beside { wire_state: Some(wire_state), ..Beside::default() })
+        Arc::new(Attachments { wire_state: Some(wire_state), ..Attachments::default() })
     }
 }
 
@@ -73,7 +73,12 @@ fn mentions_objects(values: &[u8], base: usize) -> bool {
 
 /// Appends values to the stub that begins at `stub`.
 #[inline]
-pub(crate) fn put(out: &mut Vec<u8>, stub: usize, values: &dyn Encode, talk: Option<&Talk>) -> Visit<()> {
+pub(crate) fn put(
+    out: &mut Vec<u8>,
+    stub: usize,
+    values: &dyn Encode,
+    talk: Option<&ValueContext>,
+) -> Visit<()> {
     put_as(out, stub, values, talk, false).map(|_| ())
 }
 
@@ -84,7 +89,7 @@ pub(crate) fn put_as(
     out: &mut Vec<u8>,
     stub: usize,
     values: &dyn Encode,
-    talk: Option<&Talk>,
+    talk: Option<&ValueContext>,
     foreign: bool,
 ) -> Visit<u32> {
     let mut sink = NdrSink::into(std::mem::take(out), stub, true).with_texts_behind_pointers(foreign);
@@ -116,13 +121,13 @@ pub(crate) fn passing(
     base: usize,
     little: bool,
     budget: Budget,
-    talk: Option<&Talk>,
+    talk: Option<&ValueContext>,
     kind: u32,
 ) -> Body {
     let base = base.min(stub.len());
     let wire_state = talk.and_then(|talk| talk.beside.wire_state.clone());
     let headers = Headers::received(stub.slice(..base));
-    let beside = Some(Arc::new(Beside { wire_state, headers, ..Beside::default() }));
+    let beside = Some(Arc::new(Attachments { wire_state, headers, ..Attachments::default() }));
     Body { dialect: kind | WHOLE, beside, ..ndr::body(stub.slice(base..), base, little, budget) }
 }
 
@@ -137,7 +142,13 @@ pub(crate) fn with_extensions(body: Body, stub: &Bytes, kind: u32) -> Body {
 
 /// Values that begin `base` bytes into their stub.
 #[inline]
-pub(crate) fn body(bytes: Bytes, base: usize, little: bool, budget: Budget, talk: Option<&Talk>) -> Body {
+pub(crate) fn body(
+    bytes: Bytes,
+    base: usize,
+    little: bool,
+    budget: Budget,
+    talk: Option<&ValueContext>,
+) -> Body {
     let dialect = talk.map_or(0, |talk| talk.references.dialect());
     let beside = talk.map(|talk| {
         // Wine does not align OBJREFs.

@@ -27,13 +27,13 @@ const REACH: usize = 160;
 
 /// What the trailer has to repeat.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Said<'a> {
+pub(crate) struct TrailerContents<'a> {
     pub(crate) interface: Syntax,
     pub(crate) heading: &'a Heading,
     pub(crate) little: bool,
 }
 
-impl Said<'_> {
+impl TrailerContents<'_> {
     /// First octet of the data representation.
     fn representation(&self) -> u8 {
         if self.little { 0x10 } else { 0 }
@@ -41,7 +41,7 @@ impl Said<'_> {
 }
 
 /// Appends a trailer to the stub that begins at `stub`.
-pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said<'_>) {
+pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &TrailerContents<'_>) {
     frame::pad(out, stub, 4);
     out.extend_from_slice(&MAGIC);
     let command = |out: &mut Vec<u8>, command: u16, len: u16| {
@@ -64,7 +64,7 @@ pub(crate) fn put(out: &mut Vec<u8>, stub: usize, said: &Said<'_>) {
 /// beginning is left alone.
 /// The search goes from the end, so that a magic number inside of the values loses against the real trailer
 /// behind them.
-pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, ProtocolError> {
+pub(crate) fn check(stub: &[u8], said: &TrailerContents<'_>) -> Result<usize, ProtocolError> {
     let from = stub.len().saturating_sub(REACH).next_multiple_of(4);
     let Some(tail) = stub.get(from..) else { return Ok(stub.len()) };
     let starts = (0..tail.len().saturating_sub(MAGIC.len())).step_by(4).rev();
@@ -80,7 +80,7 @@ pub(crate) fn check(stub: &[u8], said: &Said<'_>) -> Result<usize, ProtocolError
 /// stands behind that one is padding and not looked at. Commands that are not known are passed over unless
 /// they must be understood. A trailer that ends before its last command is refused: the request was changed
 /// on its way.
-fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), ProtocolError> {
+fn check_commands(mut rest: &[u8], said: &TrailerContents<'_>) -> Result<(), ProtocolError> {
     let differs = |what| Err(ProtocolError::Verification { what });
     loop {
         // Always little-endian, whatever the PDU says.
@@ -111,7 +111,7 @@ fn check_commands(mut rest: &[u8], said: &Said<'_>) -> Result<(), ProtocolError>
 
 /// The octets of `data` that are not compared are reserved or the rest of the data representation, which says
 /// nothing about integers.
-fn check_header(data: &[u8], said: &Said<'_>) -> Result<(), ProtocolError> {
+fn check_header(data: &[u8], said: &TrailerContents<'_>) -> Result<(), ProtocolError> {
     let data = data.first_chunk::<HEADER>().ok_or(ProtocolError::Verification { what: "length" })?;
     let heading = said.heading;
     let [ptype, _, _, _, d0, _, _, _, i0, i1, i2, i3, c0, c1, o0, o1] = *data;
@@ -133,8 +133,8 @@ mod tests {
     const HEADING: Heading =
         Heading { kind: PduKind::Request, flags: 3, call: 9, context: 2, opnum: 3, object: None };
 
-    fn said() -> Said<'static> {
-        Said { interface: Syntax::new(Uuid::from_u128(7), 0), heading: &HEADING, little: true }
+    fn said() -> TrailerContents<'static> {
+        TrailerContents { interface: Syntax::new(Uuid::from_u128(7), 0), heading: &HEADING, little: true }
     }
 
     #[test]
@@ -145,12 +145,12 @@ mod tests {
             put(&mut stub, 0, &said());
             check(&stub, &said()).unwrap();
             let others = [
-                Said { heading: &Heading { call: 8, ..HEADING }, ..said() },
-                Said { heading: &Heading { context: 1, ..HEADING }, ..said() },
-                Said { heading: &Heading { opnum: 4, ..HEADING }, ..said() },
-                Said { heading: &Heading { kind: PduKind::Response, ..HEADING }, ..said() },
-                Said { little: false, ..said() },
-                Said { interface: Syntax::new(Uuid::from_u128(8), 0), ..said() },
+                TrailerContents { heading: &Heading { call: 8, ..HEADING }, ..said() },
+                TrailerContents { heading: &Heading { context: 1, ..HEADING }, ..said() },
+                TrailerContents { heading: &Heading { opnum: 4, ..HEADING }, ..said() },
+                TrailerContents { heading: &Heading { kind: PduKind::Response, ..HEADING }, ..said() },
+                TrailerContents { little: false, ..said() },
+                TrailerContents { interface: Syntax::new(Uuid::from_u128(8), 0), ..said() },
             ];
             for other in others {
                 assert!(matches!(check(&stub, &other), Err(ProtocolError::Verification { .. })));

@@ -4,7 +4,7 @@
 use super::contracts::CLASS_FACTORY;
 pub use super::contracts::{REMOTE_ACTIVATION, REMOTE_SCM_ACTIVATOR};
 use super::guid::Guid;
-use super::serving::{Own, hand_out, principal, refused};
+use super::serving::{SystemServant, hand_out, principal, refused};
 use crate::VERSION;
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Correspondence, Exporter};
@@ -39,7 +39,7 @@ fn activate(exporter: &Exporter, request: &Request, asked: &Activation) -> Activ
 
 /// The class object of a class.
 pub(crate) fn class_factory(exporter: &Exporter, clsid: Uuid) -> Arc<dyn Servant> {
-    Own::serving(exporter, &CLASS_FACTORY, clsid, answer_factory)
+    SystemServant::serving(exporter, &CLASS_FACTORY, clsid, answer_factory)
 }
 
 fn answer_factory(clsid: &Uuid, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 /// What a servant said.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum ServantReply {
     /// Its results, as one struct, and how it succeeded.
     Done(Value, i32),
     /// An exception, by its identity.
@@ -33,7 +33,7 @@ pub(super) fn ask(
     servant: Arc<dyn Servant>,
     index: usize,
     arguments: Body,
-    done: impl FnOnce(Told) + Send + 'static,
+    done: impl FnOnce(ServantReply) + Send + 'static,
 ) {
     let operation = servant.interface().operations.get(index);
     let shape = operation.map_or(Shape::Void, |operation| operation.results.clone());
@@ -41,10 +41,10 @@ pub(super) fn ask(
     let done = Mutex::new(Some(done));
     let link = exporter.objects().aside(Box::new(move |answer| {
         let told = match answer {
-            Answer::Done(results) => taken(results, &shape).unwrap_or_else(Told::Failed),
-            Answer::Raised { shape, .. } => Told::Raised(shape.name.to_string()),
-            Answer::Failed(failure) | Answer::Passed { failure, .. } => Told::Failed(failure.clone()),
-            Answer::Moved(_) => Told::Moved,
+            Answer::Done(results) => taken(results, &shape).unwrap_or_else(ServantReply::Failed),
+            Answer::Raised { shape, .. } => ServantReply::Raised(shape.name.to_string()),
+            Answer::Failed(failure) | Answer::Passed { failure, .. } => ServantReply::Failed(failure.clone()),
+            Answer::Moved(_) => ServantReply::Moved,
         };
         // Not under the lock: `done` may well ask something else.
         let done = done.lock().ok().and_then(|mut held| held.take());
@@ -65,11 +65,11 @@ pub(super) fn ask(
 }
 
 /// The results of a servant; the number beside them must not tell of a failure.
-fn taken(results: &dyn Encode, shape: &Shape) -> Visit<Told> {
+fn taken(results: &dyn Encode, shape: &Shape) -> Visit<ServantReply> {
     let body = kept(results)?;
     if body.status() < 0 {
         let what = "values do not fit their shapes: a number that tells of a failure came with results";
         return Err(Failure::new(Kind::BadArgument, Initiator::Here, what));
     }
-    Ok(Told::Done(value_of(&body, shape)?, body.status()))
+    Ok(ServantReply::Done(value_of(&body, shape)?, body.status()))
 }

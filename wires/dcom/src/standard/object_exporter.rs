@@ -45,7 +45,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
 }
 
 /// Where this exporter is, as the caller reaches it.
-fn resolution(exporter: &Exporter, request: &Request) -> resolver::Resolved {
+fn resolution(exporter: &Exporter, request: &Request) -> resolver::OxidResolution {
     let mut resolved = exporter.resolution();
     let at = Correspondence::of_call(request).and_then(|call| call.address);
     resolved.bindings = resolved.bindings.seen_at(at);
@@ -58,7 +58,7 @@ fn resolve(
     oxid: u64,
     protocols: &[u16],
     request: &Request,
-) -> Result<resolver::Resolved, u32> {
+) -> Result<resolver::OxidResolution, u32> {
     if oxid != exporter.oxid() {
         return Err(OR_INVALID_OXID);
     }

@@ -1,7 +1,7 @@
 //! The servants that stand by for every node and every object.
 
 use super::contracts::{CONNECTION_POINT_CONTAINER, PROVIDE_CLASS_INFO, PROVIDE_CLASS_INFO2};
-use super::serving::{Own, own_servants};
+use super::serving::{SystemServant, own_servants};
 use super::{activation, contracts, dispatch, mapper, points, typeinfo};
 use super::{object_exporter, rem_unknown};
 use crate::exporter::Exporter;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 /// How a call of the node, or of whatever object it is for, is answered.
 #[derive(Clone, Copy)]
-enum How {
+enum Implementation {
     /// By a whole stub. A status that is a failure is part of it; only a stub that cannot be read is an `Err`.
     Stub(fn(&Exporter, &Request) -> Result<Vec<u8>, Failure>),
     /// By values.
@@ -22,18 +22,18 @@ enum How {
 }
 
 /// Answers a call as it is said.
-fn answer(how: &How, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
+fn answer(how: &Implementation, exporter: &Arc<Exporter>, request: &mut Request) -> Result<(), Failure> {
     match how {
-        How::Stub(answer) => request.answer(Done(&Raw(&answer(exporter, request)?))),
-        How::Values(answer) => return answer(exporter, request),
+        Implementation::Stub(answer) => request.answer(Done(&Raw(&answer(exporter, request)?))),
+        Implementation::Values(answer) => return answer(exporter, request),
     }
     Ok(())
 }
 
 /// The servants of the system interfaces.
 pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
-    use How::{Stub, Values};
-    let standing: [(&'static Interface, How); 11] = [
+    use Implementation::{Stub, Values};
+    let standing: [(&'static Interface, Implementation); 11] = [
         (&object_exporter::OBJECT_EXPORTER, Stub(object_exporter::answer)),
         (&rem_unknown::REM_UNKNOWN, Stub(rem_unknown::answer)),
         (&rem_unknown::REM_UNKNOWN2, Stub(rem_unknown::answer)),
@@ -46,7 +46,7 @@ pub fn servants(exporter: &Arc<Exporter>) -> Vec<Arc<dyn Servant>> {
         (&mapper::MAPPER, Values(mapper::answer_mapper)),
         (&mapper::MANAGEMENT, Values(mapper::answer_management)),
     ];
-    let standing = standing.map(|(interface, how)| Own::serving(exporter, interface, how, answer));
+    let standing = standing.map(|(interface, how)| SystemServant::serving(exporter, interface, how, answer));
     let dispatch: Arc<dyn Servant> = Arc::new(dispatch::Dispatch(exporter.weak()));
     standing.into_iter().chain([dispatch]).collect()
 }

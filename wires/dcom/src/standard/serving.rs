@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use uuid::Uuid;
 
 /// A servant of the wire's own: an interface, what it is served of, and how. It holds its exporter weakly, for that holds its servants.
-pub(super) struct Own<T> {
+pub(super) struct SystemServant<T> {
     exporter: Weak<Exporter>,
     interface: &'static Interface,
     held: T,
@@ -17,7 +17,7 @@ pub(super) struct Own<T> {
 /// Answers a call of what is held.
 type Answering<T> = fn(&T, &Arc<Exporter>, &mut Request) -> Result<(), Failure>;
 
-impl<T: Send + Sync + 'static> Own<T> {
+impl<T: Send + Sync + 'static> SystemServant<T> {
     /// Serves this interface of what is held.
     pub(super) fn serving(
         exporter: &Exporter,
@@ -29,7 +29,7 @@ impl<T: Send + Sync + 'static> Own<T> {
     }
 }
 
-impl<T: Send + Sync> Servant for Own<T> {
+impl<T: Send + Sync> Servant for SystemServant<T> {
     fn interface(&self) -> &Interface {
         self.interface
     }

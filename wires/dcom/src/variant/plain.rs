@@ -12,7 +12,7 @@ const CURRENCY_UNIT: i128 = 10_000;
 
 /// A value without parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Plain<'v> {
+pub enum PlainValue<'v> {
     /// Nothing, which is nought, false and an empty text.
     Empty,
     /// A boolean.
@@ -31,7 +31,7 @@ pub enum Plain<'v> {
     Text(&'v str),
 }
 
-impl Plain<'_> {
+impl PlainValue<'_> {
     /// As a number with a fraction.
     ///
     /// # Errors
@@ -158,34 +158,34 @@ mod tests {
 
     #[test]
     fn true_has_all_bits() {
-        assert_eq!(Plain::Bool(true).whole(0, 255), Ok(255));
-        assert_eq!(Plain::Bool(true).whole(-128, 127), Ok(-1));
-        assert_eq!(Plain::Bool(true).text().as_deref(), Ok("-1"));
-        assert_eq!(Plain::Text("#TRUE#").truth(), Ok(true));
+        assert_eq!(PlainValue::Bool(true).whole(0, 255), Ok(255));
+        assert_eq!(PlainValue::Bool(true).whole(-128, 127), Ok(-1));
+        assert_eq!(PlainValue::Bool(true).text().as_deref(), Ok("-1"));
+        assert_eq!(PlainValue::Text("#TRUE#").truth(), Ok(true));
     }
 
     #[test]
     fn halves_go_to_the_even_one_and_ranges_are_checked() {
         for (number, expected) in [(0.5, 0), (1.5, 2), (2.5, 2), (-0.5, 0), (-1.5, -2), (2.4, 2)] {
-            assert_eq!(Plain::Real(number).whole(-9, 9), Ok(expected), "{number}");
+            assert_eq!(PlainValue::Real(number).whole(-9, 9), Ok(expected), "{number}");
         }
-        assert_eq!(Plain::Real(f64::NAN).whole(-9, 9), Err(DISP_E_OVERFLOW));
-        assert_eq!(Plain::Whole(10).whole(-9, 9), Err(DISP_E_OVERFLOW));
-        assert_eq!(Plain::Real(1e300).single(), Err(DISP_E_OVERFLOW));
-        assert_eq!(Plain::Whole(i128::MAX).money(), Err(DISP_E_OVERFLOW));
+        assert_eq!(PlainValue::Real(f64::NAN).whole(-9, 9), Err(DISP_E_OVERFLOW));
+        assert_eq!(PlainValue::Whole(10).whole(-9, 9), Err(DISP_E_OVERFLOW));
+        assert_eq!(PlainValue::Real(1e300).single(), Err(DISP_E_OVERFLOW));
+        assert_eq!(PlainValue::Whole(i128::MAX).money(), Err(DISP_E_OVERFLOW));
     }
 
     #[test]
     fn text_is_a_number_if_it_reads_so() {
-        assert_eq!(Plain::Text(" 12 ").whole(0, 99), Ok(12));
-        assert_eq!(Plain::Text("2.5").whole(0, 99), Ok(2));
+        assert_eq!(PlainValue::Text(" 12 ").whole(0, 99), Ok(12));
+        assert_eq!(PlainValue::Text("2.5").whole(0, 99), Ok(2));
         for wrong in ["", "inf", "NaN", "twelve"] {
-            assert_eq!(Plain::Text(wrong).whole(0, 99), Err(DISP_E_TYPEMISMATCH), "{wrong}");
+            assert_eq!(PlainValue::Text(wrong).whole(0, 99), Err(DISP_E_TYPEMISMATCH), "{wrong}");
         }
-        assert_eq!(Plain::Text("1.5").money(), Ok(15_000));
-        assert_eq!(Plain::Money(-12_300).text().as_deref(), Ok("-1.23"));
-        assert_eq!(Plain::Text("2000-01-01 12:00:00").date(), Ok(36_526.5));
-        assert_eq!(Plain::Text("7").date(), Ok(7.0));
-        assert_eq!(Plain::Date(1e9).text(), Err(DISP_E_OVERFLOW));
+        assert_eq!(PlainValue::Text("1.5").money(), Ok(15_000));
+        assert_eq!(PlainValue::Money(-12_300).text().as_deref(), Ok("-1.23"));
+        assert_eq!(PlainValue::Text("2000-01-01 12:00:00").date(), Ok(36_526.5));
+        assert_eq!(PlainValue::Text("7").date(), Ok(7.0));
+        assert_eq!(PlainValue::Date(1e9).text(), Err(DISP_E_OVERFLOW));
     }
 }

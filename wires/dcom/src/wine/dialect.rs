@@ -2,7 +2,7 @@
 
 use crate::bindings::DualStringArray;
 use crate::objref::{ObjRef, StdObjRef};
-use crate::resolver::Resolved;
+use crate::resolver::OxidResolution;
 use crate::stub::Get;
 use crate::tags::TAG_INTERFACE;
 use crate::{IUNKNOWN, REM_UNKNOWN};
@@ -58,7 +58,7 @@ impl Dialect {
     }
 
     /// What an OXID resolver would say of an exporter.
-    pub(crate) fn resolution(&self, oxid: u64) -> Option<Resolved> {
+    pub(crate) fn resolution(&self, oxid: u64) -> Option<OxidResolution> {
         let Self::Wine(at) = self else { return None };
         let bindings = DualStringArray::of(std::slice::from_ref(at), Vec::new());
         // A UUID whose last 8 octets are those of the number.
@@ -68,7 +68,7 @@ impl Dialect {
             *last = oxid.to_le_bytes();
         }
         let rem_unknown = Uuid::from_bytes_le(ipid);
-        Some(Resolved { bindings, rem_unknown, authn_hint: 1, version: (5, MINOR) })
+        Some(OxidResolution { bindings, rem_unknown, authn_hint: 1, version: (5, MINOR) })
     }
 
     /// The components of a way to an interface.

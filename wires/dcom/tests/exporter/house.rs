@@ -12,9 +12,9 @@ use everywire_dcom::{DCOM, NDR, NdrSink, OBJECT_EXPORTER, iid_of, opnum_base};
 use everywire_model::object::{Completion, Local, Target, Ticket};
 use everywire_model::signal::Audience;
 use everywire_model::{
-    Answer, Beside, Body, BoxFuture, Budget, Bytes, CallId, Emission, Encode, Endpoint, Expects, Failure,
-    Hold, Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects, Outcome, Peer,
-    Place, Profile, Reference, Request, Resolver, Servant, Wire, WireState,
+    Answer, Attachments, BindAddress, Body, BoxFuture, Budget, Bytes, CallId, Emission, Encode, Endpoint,
+    Expects, Failure, Hold, Incoming, Initiator, Interface, Kind, Link, Method, NodeState, Object, Objects,
+    Outcome, Peer, Profile, Reference, Request, Resolver, Servant, Wire, WireState,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -179,7 +179,7 @@ impl Node {
 
     fn body(&self, bytes: Bytes) -> Body {
         let wire_state = Some(self.correspondence() as Arc<dyn NodeState>);
-        let beside = Some(Arc::new(Beside { wire_state, ..Beside::default() }));
+        let beside = Some(Arc::new(Attachments { wire_state, ..Attachments::default() }));
         let budget = Budget::default();
         Body {
             bytes,
@@ -261,13 +261,13 @@ impl Objects for Store {
         Reference { type_id: type_id.to_owned(), profiles: vec![profile], foreign: Vec::new() }
     }
 
-    fn places(&self) -> Vec<Place> {
-        let mut place = Place::socket("dcom", self.endpoint.clone());
+    fn places(&self) -> Vec<BindAddress> {
+        let mut place = BindAddress::socket("dcom", self.endpoint.clone());
         place.profile_mut().options = security().into();
         vec![place]
     }
 
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
+    fn listen(&self, _: &str) -> Result<BindAddress, Failure> {
         Ok(self.places().remove(0))
     }
 
@@ -325,7 +325,7 @@ impl Way {
         let body = node.call(&key.unwrap_or_default(), iid, opnum, stub, "peer")?;
         let wire_state =
             Some(Arc::new(Correspondence::new(self.exporter(), security(), "")) as Arc<dyn NodeState>);
-        Ok(Body { beside: Some(Arc::new(Beside { wire_state, ..Beside::default() })), ..body })
+        Ok(Body { beside: Some(Arc::new(Attachments { wire_state, ..Attachments::default() })), ..body })
     }
 
     fn try_invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<Body, Failure> {

@@ -5,8 +5,8 @@ use everywire_dcom::DCOM;
 use everywire_model::object::{BoxFuture, Local, Resolver};
 use everywire_model::shape::Hold;
 use everywire_model::{
-    Answer, CallId, Emission, Endpoint, Failure, Initiator, Interface, Kind, Link, Object, Objects, Peer,
-    Place, Reference, Servant, Wire,
+    Answer, BindAddress, CallId, Emission, Endpoint, Failure, Initiator, Interface, Kind, Link, Object,
+    Objects, Peer, Reference, Servant, Wire,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,13 +17,13 @@ pub struct Directory {
     pub keys: Mutex<BTreeMap<Bytes, Vec<Arc<dyn Servant>>>>,
     /// Who answers for all other keys.
     pub others: Mutex<Option<Arc<dyn Servant>>>,
-    places: Vec<Place>,
+    places: Vec<BindAddress>,
 }
 
 impl Directory {
     /// One that says that it listens.
     pub fn listening() -> Self {
-        Self { places: vec![Place::socket("dcom", endpoint())], ..Self::default() }
+        Self { places: vec![BindAddress::socket("dcom", endpoint())], ..Self::default() }
     }
 }
 
@@ -61,10 +61,10 @@ impl Objects for Directory {
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
         DCOM.publish(type_id, &self.places(), key)
     }
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<BindAddress> {
         self.places.clone()
     }
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
+    fn listen(&self, _: &str) -> Result<BindAddress, Failure> {
         Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
     }
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -1,6 +1,6 @@
 //! The side that is connected to.
 //!
-//! States (`Awaits`): byte order, connection set-up, cookie for the connection, protocol set-up, cookie for
+//! States (`HandshakeState`): byte order, connection set-up, cookie for the connection, protocol set-up, cookie for
 //! the protocol; then it is done, and `Framing` takes over. There is no way back, and no message is taken out
 //! of turn but a Ping. Each failure is told to the peer as an ICE error, and the connection ends.
 //!
@@ -24,7 +24,7 @@ pub struct Acceptor {
     /// The secret of this server, shared by all its connections.
     cookie: Arc<[u8]>,
     /// What has to come next.
-    awaits: Awaits,
+    awaits: HandshakeState,
     /// The peer's byte order.
     little: bool,
     /// The peer's opcode for DCOP.
@@ -41,7 +41,7 @@ pub struct Acceptor {
 
 /// What has to come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaits {
+enum HandshakeState {
     ByteOrder,
     ConnectionSetup,
     ConnectionCookie,
@@ -54,7 +54,7 @@ impl Acceptor {
     pub fn new(cookie: Arc<[u8]>) -> Self {
         Self {
             cookie,
-            awaits: Awaits::ByteOrder,
+            awaits: HandshakeState::ByteOrder,
             little: NATIVE_LITTLE,
             peer_opcode: 0,
             version: 0,
@@ -124,7 +124,7 @@ impl Acceptor {
     /// # Errors
     /// It is out of turn, or asks for what this side does not speak.
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
-        use Awaits::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
+        use HandshakeState::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
         self.awaits = match (self.awaits, core) {
             (ByteOrder, Core::ByteOrder { little }) => {
                 self.little = *little;
@@ -218,7 +218,7 @@ fn index<T: PartialEq>(all: &[T], one: &T) -> Option<u8> {
     all.iter().position(|held| held == one).and_then(|at| u8::try_from(at).ok())
 }
 
-impl Awaits {
+impl HandshakeState {
     /// What is awaited, as the specification calls it.
     fn word(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! The side that connects.
 //!
-//! States (`Awaits`): byte order, then the connection, then the protocol; before each of the latter the peer
+//! States (`HandshakeState`): byte order, then the connection, then the protocol; before each of the latter the peer
 //! may demand the cookie, or not. Then it is done, and `Framing` takes over. An error of the peer is a
 //! refusal, whenever it comes; what this side does not expect is a violation, which nothing tells the peer.
 
@@ -18,7 +18,7 @@ pub struct Initiator {
     /// Shown when the peer demands it; nothing: no method is offered.
     cookie: Option<Vec<u8>>,
     /// What has to come next.
-    awaits: Awaits,
+    awaits: HandshakeState,
     /// The peer's byte order.
     little: bool,
     /// Bytes of whole messages taken.
@@ -29,7 +29,7 @@ pub struct Initiator {
 
 /// What has to come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaits {
+enum HandshakeState {
     ByteOrder,
     /// An `AuthRequired`, or that the connection stands at once.
     Connection,
@@ -43,7 +43,7 @@ impl Initiator {
     /// With the cookie of the authority file's entry for protocol `ICE` and the server's network id. Without one no
     /// authentication is offered, and most acceptors refuse.
     pub fn new(cookie: Option<Vec<u8>>) -> Self {
-        Self { cookie, awaits: Awaits::ByteOrder, little: NATIVE_LITTLE, offset: 0, wanted: 0 }
+        Self { cookie, awaits: HandshakeState::ByteOrder, little: NATIVE_LITTLE, offset: 0, wanted: 0 }
     }
 
     /// What to send first.
@@ -81,7 +81,7 @@ impl Initiator {
 
     /// One message, in its turn.
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
-        use Awaits::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
+        use HandshakeState::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
         let methods: Vec<&[u8]> = self.cookie.iter().map(|_| MAGIC_COOKIE).collect();
         self.awaits = match (self.awaits, core) {
             (_, Core::Error { class, values, .. }) => {
@@ -162,7 +162,7 @@ fn only_version(index: u8) -> Result<(), ProtocolError> {
     }
 }
 
-impl Awaits {
+impl HandshakeState {
     /// What is awaited, as the specification calls it.
     fn word(self) -> &'static str {
         match self {

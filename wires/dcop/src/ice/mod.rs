@@ -7,16 +7,16 @@
 
 mod acceptor;
 mod core;
+mod core_action;
 mod frame;
 mod initiator;
-mod late;
 mod violations;
 
 pub use acceptor::Acceptor;
 pub use core::{Class, Core, HEADER, IceHeader, Severity, put_core, put_error};
+pub use core_action::{CoreAction, late};
 pub use frame::{FRAME_HEADER, Frame, Framing, Head, Message, Peek, minor, put_message, set_length};
 pub use initiator::Initiator;
-pub use late::{Late, late};
 pub use violations::ProtocolError;
 
 /// Whether this machine's byte order is little-endian.

@@ -5,7 +5,7 @@
 use super::fields::Fields;
 use super::peers::Slot;
 use super::router::{Router, reserved};
-use super::signals::Wish;
+use super::signals::SignalPattern;
 use crate::address::SERVER;
 use crate::ice::{ProtocolError, minor};
 use crate::limits::NO_TREE;
@@ -157,7 +157,7 @@ impl Router {
 
     /// Makes a signal connection; whether it did. A volatile one needs an application that has the sender's
     /// id now.
-    fn connect(&mut self, slot: Slot, wish: &Wish<'_>, volatile: bool) -> bool {
+    fn connect(&mut self, slot: Slot, wish: &SignalPattern<'_>, volatile: bool) -> bool {
         let holder = if volatile {
             let Some(holder) = self.names.get(wish.sender.bytes()) else { return false };
             Some(*holder)
@@ -180,8 +180,8 @@ impl Router {
 }
 
 /// The arguments that connecting and disconnecting have in common.
-fn wish<'a>(arguments: &mut Fields<'a>) -> Result<Wish<'a>, ProtocolError> {
-    Ok(Wish {
+fn wish<'a>(arguments: &mut Fields<'a>) -> Result<SignalPattern<'a>, ProtocolError> {
+    Ok(SignalPattern {
         sender: arguments.text("the sender's id")?,
         object: arguments.text("the sender's object")?,
         signal: arguments.text("the signal")?,

@@ -16,10 +16,10 @@
 mod builtin;
 mod fields;
 mod peers;
-mod place;
 mod program;
 mod route;
 mod router;
+mod server_socket;
 mod settings;
 mod signals;
 
@@ -28,8 +28,8 @@ pub use settings::Settings;
 
 use bytes::BytesMut;
 use everywire_model::{Endpoint, Failure, Handle, Hub, HubEvent, PeerAddress, PeerId, SendBuffer, Violation};
-use place::Place;
 use router::Router;
+use server_socket::ServerSocket;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ pub struct Server {
     /// The connections, and what they have to do with each other.
     router: Router,
     /// Where it listens and what it tells the world; `None` for a server that tells nobody.
-    place: Option<Place>,
+    place: Option<ServerSocket>,
     /// Whether it ends when nobody is left.
     suicide: bool,
     /// Whether it is ending.
@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// A server that tells the world of itself, and takes it back at the end.
-    fn announced(place: Place, settings: Settings) -> Self {
+    fn announced(place: ServerSocket, settings: Settings) -> Self {
         let cookie = place.cookie();
         let mut server = Self::unannounced(cookie, settings);
         server.place = Some(place);
@@ -147,7 +147,7 @@ impl Server {
 
 impl Hub for Server {
     fn endpoints(&self) -> Vec<Endpoint> {
-        self.place.iter().map(Place::endpoint).collect()
+        self.place.iter().map(ServerSocket::endpoint).collect()
     }
 
     fn opened(&mut self, _bound: &[Endpoint]) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! The connections of a server, and what is to be done about them.
 //!
-//! `Peers` is a table of connections by slot, with an index by the driver's numbers; `Post` holds what
+//! `Peers` is a table of connections by slot, with an index by the driver's numbers; `Outbox` holds what
 //! leaves: events for the driver and messages in the connections' queues. Both are data for `router`, `route`
 //! and `signals`, which decide.
 //!
@@ -10,7 +10,7 @@
 //! slot is held over its end; `last` is checked against the name.
 //!
 //! What others send to a connection (calls, sends, signals, news) finds room in its queue up to the quota
-//! (`Post::has_room`) and is dropped beyond it: nobody can have somebody else closed by sending faster than he
+//! (`Outbox::has_room`) and is dropped beyond it: nobody can have somebody else closed by sending faster than he
 //! reads. What a connection has asked for itself has as much room once more; a queue over that marks its
 //! connection as lagging, and the router closes it. Where all queues together hold more than they may, the quota of what others
 //! send is an even share of that; where they hold twice as much, by what their connections have asked for, the longest one lags.
@@ -18,7 +18,7 @@
 
 use crate::ice::{Acceptor, FRAME_HEADER, Framing, put_message, set_length};
 use bytes::{Buf, Bytes, BytesMut};
-use everywire_model::plain::Plain;
+use everywire_model::number_hasher::NumberHasher;
 use everywire_model::{HubEvent, PeerId, SendBuffer};
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -60,7 +60,7 @@ pub(super) struct Peer {
     pub(super) state: State,
     /// Its queue: what is to be sent to it.
     pub(super) out: SendBuffer,
-    /// Bytes of that in `Post::queued`.
+    /// Bytes of that in `Outbox::queued`.
     counted: usize,
     /// Whether an event tells the driver to send.
     flushing: bool,
@@ -125,7 +125,7 @@ pub(super) struct Peers {
     /// Slots that nobody has.
     free: Vec<Slot>,
     /// By the driver's number, which it gives one after the other.
-    index: HashMap<PeerId, Slot, Plain>,
+    index: HashMap<PeerId, Slot, NumberHasher>,
 }
 
 impl Peers {
@@ -190,7 +190,7 @@ impl Peers {
 
 /// What leaves: events for the driver, and messages into the connections' queues.
 #[derive(Debug)]
-pub(super) struct Post {
+pub(super) struct Outbox {
     /// What the driver has to do, in order.
     pub(super) events: VecDeque<HubEvent>,
     /// Connections whose queue has grown too long.
@@ -207,7 +207,7 @@ pub(super) struct Post {
     pub(super) sending: Option<Slot>,
 }
 
-impl Post {
+impl Outbox {
     /// Whether a message of others with `len` more bytes finds room in a connection's queue. One does in an empty queue, until all
     /// of them hold twice as much as they may.
     #[inline]

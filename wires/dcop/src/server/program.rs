@@ -1,6 +1,6 @@
 //! The program `dcopserver`.
 
-use super::place::{Files, Place};
+use super::server_socket::{Files, ServerSocket};
 use super::{Server, Settings};
 use everywire_model::hub::ProgramOption;
 use everywire_model::{Failure, Hub, Initiator, Kind, Program};
@@ -71,7 +71,7 @@ fn open_in(
         written.map_err(unwritable)?;
         return Ok(Box::new(Server::over(settings)));
     }
-    let server = Server::announced(Place::new(socket, files)?, settings);
+    let server = Server::announced(ServerSocket::new(socket, files)?, settings);
     Ok(Box::new(if suicide { server.ending_alone() } else { server }))
 }
 

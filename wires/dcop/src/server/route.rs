@@ -26,14 +26,14 @@ use everywire_model::send_buffer::SPLICE;
 
 /// The ends of a message's way, as they stand in it.
 #[derive(Clone, Copy)]
-struct Ends<'a> {
+struct RouteEnds<'a> {
     /// Whom it says that it is from.
     from: Text<'a>,
     /// An id, or a prefix and `*`.
     to: Text<'a>,
 }
 
-impl Ends<'_> {
+impl RouteEnds<'_> {
     /// As they stand at the front of a message.
     fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.from.raw());
@@ -111,7 +111,7 @@ impl Router {
         payload: &[u8],
     ) -> Result<(), ProtocolError> {
         let mut fields = Fields::new(payload);
-        let ends = Ends { from: fields.text("the sender's id")?, to: fields.text("the receiver's id")? };
+        let ends = RouteEnds { from: fields.text("the sender's id")?, to: fields.text("the receiver's id")? };
         let head = Head { minor: kind, key, len: payload.len() };
         match kind {
             minor::CALL | minor::FIND => self.fail(slot, key, ends),
@@ -145,7 +145,7 @@ impl Router {
         let mut fields = Fields::new(payload);
         let from = fields.text("the sender's id")?;
         let to = fields.text("the receiver's id")?;
-        let ends = Ends { from, to };
+        let ends = RouteEnds { from, to };
         match head.minor {
             minor::CALL | minor::FIND => self.call(slot, head, ends, &mut fields),
             minor::REPLY | minor::REPLY_FAILED => Ok(self.reply(slot, head, to)),
@@ -167,7 +167,7 @@ impl Router {
         &mut self,
         slot: Slot,
         head: Head,
-        ends: Ends<'_>,
+        ends: RouteEnds<'_>,
         fields: &mut Fields<'_>,
         payload: &[u8],
     ) -> Result<Option<Slot>, ProtocolError> {
@@ -216,7 +216,7 @@ impl Router {
         &mut self,
         slot: Slot,
         head: Head,
-        ends: Ends<'_>,
+        ends: RouteEnds<'_>,
         fields: &mut Fields<'_>,
     ) -> Result<Option<Slot>, ProtocolError> {
         if let Some(target) = self.find(slot, ends.to.bytes()) {
@@ -256,7 +256,7 @@ impl Router {
 
     /// Tells a caller that there will be no reply. The failure names the ends the other way round.
     #[cold]
-    fn fail(&mut self, slot: Slot, key: u32, ends: Ends<'_>) {
+    fn fail(&mut self, slot: Slot, key: u32, ends: RouteEnds<'_>) {
         let key = self.key(key);
         self.tell(slot, minor::REPLY_FAILED, key, |out| ends.back().put(out));
     }

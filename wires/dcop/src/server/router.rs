@@ -14,10 +14,10 @@
 //! quota, of answers that its connection does not read, ends the connection (`settle`).
 
 use super::Settings;
-use super::peers::{Peer, Peers, Post, Slot, State};
+use super::peers::{Outbox, Peer, Peers, Slot, State};
 use super::signals::Signals;
 use crate::address::SERVER;
-use crate::ice::{Acceptor, FRAME_HEADER, Framing, Late, Peek, ProtocolError, late, minor};
+use crate::ice::{Acceptor, CoreAction, FRAME_HEADER, Framing, Peek, ProtocolError, late, minor};
 use crate::limits::{FIRST_KEY, LONGEST, NO_TREE};
 use bytes::BytesMut;
 use everywire_model::message_clock::time_for;
@@ -34,7 +34,7 @@ pub(super) struct Router {
     /// All connections.
     pub(super) peers: Peers,
     /// What leaves.
-    pub(super) post: Post,
+    pub(super) post: Outbox,
     /// Connections by the ids they registered.
     pub(super) names: HashMap<Vec<u8>, Slot>,
     /// Who hears what.
@@ -61,7 +61,7 @@ impl Router {
         Self {
             settings,
             peers: Peers::default(),
-            post: Post {
+            post: Outbox {
                 events: VecDeque::new(),
                 lagging: Vec::new(),
                 quota: settings.queue,
@@ -220,7 +220,7 @@ impl Router {
                 if !peer.out.is_empty() {
                     self.post.flush(slot, peer);
                 }
-                if late? == Late::Close {
+                if late? == CoreAction::Close {
                     self.cut(slot);
                 }
             }

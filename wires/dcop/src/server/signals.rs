@@ -11,7 +11,7 @@
 
 use super::Settings;
 use super::fields::{Text, normalized};
-use super::peers::{Peers, Post, Slot};
+use super::peers::{Outbox, Peers, Slot};
 use crate::address::SERVER;
 use crate::ice::minor;
 use crate::limits::{NAME, NO_TREE};
@@ -43,7 +43,7 @@ struct Rule {
 
 /// A wish for a signal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish<'a> {
+pub(super) struct SignalPattern<'a> {
     /// The application that emits; empty: any.
     pub(super) sender: Text<'a>,
     /// Its object; empty: any.
@@ -56,7 +56,7 @@ pub(super) struct Wish<'a> {
     pub(super) function: Text<'a>,
 }
 
-impl Wish<'_> {
+impl SignalPattern<'_> {
     /// Bytes of the names; `None` if one is too long.
     fn bytes(&self) -> Option<usize> {
         let names = [self.sender, self.object, self.signal, self.target, self.function].map(Text::bytes);
@@ -97,7 +97,7 @@ impl Signals {
     pub(super) fn connect(
         &mut self,
         receiver: Slot,
-        wish: &Wish<'_>,
+        wish: &SignalPattern<'_>,
         holder: Option<Slot>,
         limits: &Settings,
     ) -> bool {
@@ -171,7 +171,7 @@ impl Signals {
 
     /// Ends connections of a receiver; empty parts of the wish stand for any, apart from sender and signal. Says whether
     /// there were any.
-    pub(super) fn disconnect(&mut self, receiver: Slot, wish: &Wish<'_>, peers: &Peers) -> bool {
+    pub(super) fn disconnect(&mut self, receiver: Slot, wish: &SignalPattern<'_>, peers: &Peers) -> bool {
         if wish.sender.bytes().is_empty() && wish.signal.bytes().is_empty() {
             self.forget(receiver, wish.target.bytes());
             return true;
@@ -214,7 +214,7 @@ impl Signals {
         signal: &[u8],
         data: &[u8],
         peers: &mut Peers,
-        post: &mut Post,
+        post: &mut Outbox,
     ) {
         let mut parts = signal.splitn(2, |byte| *byte == b'#');
         let first = parts.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Calls to the default object, and to all objects whose ids begin with a prefix; searches among these.
 //!
 //! Such an id has no servant of its own, so this one stands by for all of them and asks those that are meant.
-//! Their answers come on any thread, in any order, or never; `All` counts them and holds the request, which
+//! Their answers come on any thread, in any order, or never; `Broadcast` counts them and holds the request, which
 //! is answered once. The lock is never held while a servant is asked or a request answered.
 
 use super::{Shared, no_object};
@@ -53,7 +53,7 @@ impl Forward {
         let (sender, mut body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
         body.context = function.into();
         // One more is held until all have been asked.
-        let all = Arc::new(Mutex::new(All { left: meant.len() + 1, request: Some(request) }));
+        let all = Arc::new(Mutex::new(Broadcast { left: meant.len() + 1, request: Some(request) }));
         for (key, servant, index) in meant {
             if lock(&all).request.is_none() {
                 return;
@@ -61,11 +61,11 @@ impl Forward {
             let (incoming, all) = (asked(&sender, &key, function, &body), Arc::clone(&all));
             let link = self.shared.objects.aside(Box::new(move |answer| {
                 let yes = matches!(answer, Answer::Done(results) if says_yes(results));
-                All::another(&all, yes.then_some(&key));
+                Broadcast::another(&all, yes.then_some(&key));
             }));
             Arc::clone(&servant).dispatch(Request::new(index, incoming, link, servant));
         }
-        All::another(&all, None);
+        Broadcast::another(&all, None);
     }
 
     /// The servant of an object that answers this function, and the operation's number.
@@ -106,10 +106,10 @@ impl Servant for Forward {
             return;
         }
         let (sender, body) = (Bytes::copy_from_slice(request.sender()), request.body().clone());
-        let all = Arc::new(Mutex::new(All { left: meant.len(), request: Some(request) }));
+        let all = Arc::new(Mutex::new(Broadcast { left: meant.len(), request: Some(request) }));
         for (key, servant, index) in meant {
             let (incoming, all) = (asked(&sender, &key, &function, &body), Arc::clone(&all));
-            let link = self.shared.objects.aside(Box::new(move |answer| All::one(&all, answer)));
+            let link = self.shared.objects.aside(Box::new(move |answer| Broadcast::one(&all, answer)));
             Arc::clone(&servant).dispatch(Request::new(index, incoming, link, servant));
         }
     }
@@ -141,19 +141,19 @@ pub(crate) fn found(answer: &dyn Encode) -> Option<Bytes> {
 }
 
 /// A panic elsewhere leaves it usable: every change is complete in itself.
-fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
+fn lock(all: &Mutex<Broadcast>) -> MutexGuard<'_, Broadcast> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A call that several objects answer: the last answer counts, or the first failure. Of a search, the first yes.
-struct All {
+struct Broadcast {
     /// Answers that are missing.
     left: usize,
     /// Gone when it is answered.
     request: Option<Request>,
 }
 
-impl All {
+impl Broadcast {
     /// An answer less is missing. The request, if that was the last one, or the one that counts.
     fn settle(all: &Mutex<Self>, counts: bool) -> Option<Request> {
         let mut held = lock(all);

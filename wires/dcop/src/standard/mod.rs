@@ -68,7 +68,7 @@ impl Standard {
 impl WireState for Standard {
     fn servants(&self) -> Vec<Arc<dyn Servant>> {
         let shared = || Arc::clone(&self.shared);
-        vec![Arc::new(Tells { shared: shared() }), Arc::new(Forward { shared: shared() })]
+        vec![Arc::new(StandardFunctions { shared: shared() }), Arc::new(Forward { shared: shared() })]
     }
 
     fn exported(&self, key: &[u8], _: &Arc<dyn Servant>) {
@@ -110,11 +110,11 @@ impl Shared {
 }
 
 /// Serves what every object tells of itself.
-struct Tells {
+struct StandardFunctions {
     shared: Arc<Shared>,
 }
 
-impl Tells {
+impl StandardFunctions {
     /// The result of an operation about the object with this id. `trinity`: types are spelled as Trinity's
     /// programs do.
     ///
@@ -147,7 +147,7 @@ impl Tells {
     }
 }
 
-impl Servant for Tells {
+impl Servant for StandardFunctions {
     fn interface(&self) -> &Interface {
         &OBJECT
     }

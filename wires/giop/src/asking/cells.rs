@@ -27,7 +27,7 @@ const KEPT: usize = 512 << 20;
 
 /// All cells so far. Nothing is ever taken out.
 #[derive(Default)]
-struct Made {
+struct CellTable {
     /// A cell is known by the hashes of the type codes up to the one that it came in, and its type.
     cells: HashMap<([u64; 2], Key), Box<dyn Any + Send>>,
     /// Octets that cells keep, by the hosts whose contracts they are of.
@@ -36,9 +36,9 @@ struct Made {
     kept: usize,
 }
 
-static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+static MADE: LazyLock<Mutex<CellTable>> = LazyLock::new(Mutex::default);
 
-fn made() -> MutexGuard<'static, Made> {
+fn made() -> MutexGuard<'static, CellTable> {
     MADE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -74,7 +74,7 @@ impl Account {
         }
         let code = code.ok_or_else(|| unsupported("a constant of a type that contains itself"))?;
         let mut made = made();
-        let Made { cells, hosts, kept } = &mut *made;
+        let CellTable { cells, hosts, kept } = &mut *made;
         let count = cells.len();
         let known = match cells.entry((code, key)) {
             Entry::Vacant(_) if count >= CELLS => return Err(too_many(Initiator::Here, CELLS)),
@@ -100,7 +100,7 @@ impl Account {
     }
 
     /// Charges what was told and is not charged yet, if cells were made.
-    fn charge(&mut self, made: &mut Made) {
+    fn charge(&mut self, made: &mut CellTable) {
         let Some(charged) = &mut self.charged else { return };
         let more = self.told - *charged;
         *charged = self.told;

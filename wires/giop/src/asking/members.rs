@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// What a repository told of one interface, gathered by `Asking::interface`.
-pub(super) struct Told<'a> {
+pub(super) struct InterfaceAnswer<'a> {
     /// The plain description.
     pub(super) told: &'a FullInterfaceDescription,
     /// The description with the exceptions of attributes; nothing where the repository does not have it.
@@ -92,7 +92,7 @@ impl Draft {
     }
 }
 
-impl Told<'_> {
+impl InterfaceAnswer<'_> {
     /// Makes the interface. Consumes what was told. The accessors of an attribute `x` are the operations
     /// `_get_x` and `_set_x`, as they travel (CORBA 3.3 part 2, section 9.4.2.1); their labels are the names
     /// that users see.

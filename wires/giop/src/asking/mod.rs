@@ -149,7 +149,7 @@ impl Asking {
             }
         }
         let extended = self.extended(described, &told)?;
-        let told_of = members::Told { told: &told, extended: extended.as_ref(), name, bases };
+        let told_of = members::InterfaceAnswer { told: &told, extended: extended.as_ref(), name, bases };
         self.scopes.push(described.clone());
         let interface = Hold::new(told_of.interface(&mut self.types, &mut self.questions)?);
         self.made.insert(told.id, Some(interface.clone()));

@@ -136,8 +136,8 @@ impl Questions {
     /// Questions that nobody answers.
     pub(super) fn nobody() -> Self {
         use everywire_model::object::Local;
-        struct Nowhere;
-        impl Resolver for Nowhere {
+        struct NullResolver;
+        impl Resolver for NullResolver {
             fn resolve(&self, _: &Reference) -> Result<Object, Failure> {
                 Err(Failure::new(Kind::Unreachable, Initiator::Here, "nobody is there"))
             }
@@ -146,7 +146,7 @@ impl Questions {
                 None
             }
         }
-        let resolver = Arc::new(Nowhere);
+        let resolver = Arc::new(NullResolver);
         Self { resolver, known: Vec::new(), asked: 0, until: None, first: None, repository: None }
     }
 }

@@ -31,11 +31,11 @@ const ALL_ITERATORS: usize = 4096;
 /// Lists that are read bit by bit: the number that was given last, and the lists in the order in which they
 /// began.
 #[derive(Debug, Default)]
-pub(crate) struct Iterators(Mutex<(u64, VecDeque<Reading>)>);
+pub(crate) struct Iterators(Mutex<(u64, VecDeque<IteratorState>)>);
 
 /// A list that is read bit by bit.
 #[derive(Debug)]
-struct Reading {
+struct IteratorState {
     number: u64,
     /// The address of the connection that it was asked for by. Another one may have it later, and then shares
     /// the bound with those who were there before.
@@ -47,7 +47,7 @@ struct Reading {
 impl Iterators {
     /// Runs `then` with the lists locked. A panic elsewhere leaves them usable: every change is complete in
     /// itself.
-    fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<Reading>)) -> T) -> T {
+    fn with<T>(&self, then: impl FnOnce(&mut (u64, VecDeque<IteratorState>)) -> T) -> T {
         then(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -55,14 +55,14 @@ impl Iterators {
     fn add(&self, client: usize, last: Bytes) -> u64 {
         self.with(|(next, all)| {
             *next += 1;
-            let own = |held: &&Reading| held.client == client;
+            let own = |held: &&IteratorState| held.client == client;
             let oldest = if all.iter().filter(own).count() >= ITERATORS {
                 all.iter().position(|held| held.client == client)
             } else {
                 (all.len() >= ALL_ITERATORS).then_some(0)
             };
             oldest.and_then(|at| all.remove(at));
-            all.push_back(Reading { number: *next, client, last });
+            all.push_back(IteratorState { number: *next, client, last });
             *next
         })
     }

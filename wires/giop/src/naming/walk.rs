@@ -16,8 +16,8 @@ use bytes::Bytes;
 use everywire_model::object::unexpected;
 use everywire_model::reference::unescape;
 use everywire_model::{
-    Endpoint, Failure, Hold, Initiator, Kind, MarshalList, Object, Operation, Outcome, Presence, Present,
-    Reference, Resolver, Sink,
+    Endpoint, Failure, Hold, Initiator, Kind, MarshalList, Object, Operation, Outcome, Presence,
+    PresenceList, Reference, Resolver, Sink,
 };
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ const TIME: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// There is no such object, or it is no context of names.
-pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
     let reference = match look_up(text, resolver) {
         Some(found) => found?,
         None => address::parse(text)?,
@@ -77,7 +77,7 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failu
     if let Some((count, first)) = walk.silent {
         walk.left_out.push(format!("contexts that do not tell their names: {count}, the first is {first}"));
     }
-    Ok(Present { found: walk.found, left_out: walk.left_out })
+    Ok(PresenceList { found: walk.found, left_out: walk.left_out })
 }
 
 /// The failure for an object that is something else.

@@ -1,17 +1,17 @@
 //! What definitions answer when they are called (CORBA 3.3 part 1, chapter 14).
 //!
 //! An operation means the same wherever it is inherited, so all kinds of definitions are answered in one
-//! function, by the operation's name. `Asked` names a definition in a snapshot of the repository; nothing
+//! function, by the operation's name. `DefinitionRef` names a definition in a snapshot of the repository; nothing
 //! changes here, and every answer is made of that one snapshot, so it is consistent in itself.
 //!
 //! What a kind of definition does not have is answered with BAD_OPERATION. The snapshot comes from contracts
 //! of this process, so it is trusted; arguments of requests are not, but they are looked up only, and a count
 //! in them (`most`) only shortens what is told.
 
-pub(super) use super::describing::Asked;
+pub(super) use super::describing::DefinitionRef;
 
 use super::shapes::raises;
-use super::{Definition, Type, What};
+use super::{Definition, DefinitionDetail, Type};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind, contained, container};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
@@ -24,13 +24,13 @@ use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, S
 ///
 /// # Errors
 /// There is no such operation; arguments do not decode.
-pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Failure> {
+pub(super) fn answer(asked: &DefinitionRef<'_>, request: &mut Request) -> Result<(), Failure> {
     let definition = asked.definition();
     let interface = super::key::definition(definition.kind).interface;
     let operation = interface.operations.get(request.index()).map_or("", |operation| &operation.name);
     let parts: &[Type] = match &definition.what {
-        What::Type { parts, .. } => parts,
-        What::Operation { types, .. } => types,
+        DefinitionDetail::Type { parts, .. } => parts,
+        DefinitionDetail::Operation { types, .. } => types,
         _ => &[],
     };
     let shape = asked.shape();
@@ -120,12 +120,14 @@ pub(super) fn answer(asked: &Asked<'_>, request: &mut Request) -> Result<(), Fai
             let scale = typecodes::digits_and_scale(&shape).map_or(0, |(_, scale)| scale.cast_signed());
             reply(request, (scale,))
         }
-        ("_get_kind", _, What::Primitive(kind)) => reply(request, (*kind,)),
+        ("_get_kind", _, DefinitionDetail::Primitive(kind)) => reply(request, (*kind,)),
         // Attributes, constants and operations.
-        ("_get_type_def", _, What::Attribute { of, .. } | What::Constant { of, .. }) => {
-            reply(request, (asked.type_def(Some(of)),))
-        }
-        ("_get_value", _, What::Constant { held, .. }) => {
+        (
+            "_get_type_def",
+            _,
+            DefinitionDetail::Attribute { of, .. } | DefinitionDetail::Constant { of, .. },
+        ) => reply(request, (asked.type_def(Some(of)),)),
+        ("_get_value", _, DefinitionDetail::Constant { held, .. }) => {
             reply(request, (Variant::new(held.shape.clone(), held.value.clone()),))
         }
         ("_get_result", ..) => reply(request, (TypeCode::new(shape.clone()),)),
@@ -195,7 +197,7 @@ fn is_of(definition: &Definition, kind: DefinitionKind) -> bool {
         || (kind == DefinitionKind::DkTypedef && typedefs.contains(&definition.kind))
 }
 
-impl Asked<'_> {
+impl DefinitionRef<'_> {
     /// The numbers of what it contains, in the order of definition. Unless only its own (`own`) is wanted,
     /// what an interface inherits comes behind, each base once.
     fn all_contents(&self, own: bool) -> Vec<usize> {
@@ -204,7 +206,7 @@ impl Asked<'_> {
         while let Some(definition) = around.get(next).and_then(|number| self.repository.get(*number)) {
             next += 1;
             all.extend(&definition.contents);
-            let What::Interface(interface) = &definition.what else { continue };
+            let DefinitionDetail::Interface(interface) = &definition.what else { continue };
             let bases = interface.bases.iter().filter(|_| !own);
             for base in bases.filter_map(|base| self.repository.by_id.get(&id_of(&base.id, &base.name))) {
                 if !around.contains(base) {

@@ -14,7 +14,7 @@
 //! that contain themselves through types without a name.
 
 use super::shapes::{DEPTH, has_code, id_around, id_inside, last, raises, travels};
-use super::{Definition, Repository, Type, What};
+use super::{Definition, DefinitionDetail, Repository, Type};
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
@@ -102,17 +102,30 @@ impl Builder {
     /// The repository itself, and the primitive types.
     fn begun() -> Self {
         let mut builder = Self::default();
-        let root = builder.add(DefinitionKind::DkRepository, String::new(), "", 0, What::Scope);
+        let root = builder.add(DefinitionKind::DkRepository, String::new(), "", 0, DefinitionDetail::Scope);
         builder.repository.by_name.insert(String::new(), root);
         for (kind, id, _) in PRIMITIVES {
-            builder.add(DefinitionKind::DkPrimitive, (*id).to_owned(), "", root, What::Primitive(*kind));
+            builder.add(
+                DefinitionKind::DkPrimitive,
+                (*id).to_owned(),
+                "",
+                root,
+                DefinitionDetail::Primitive(*kind),
+            );
         }
         builder
     }
 
     /// Adds a definition; its number. `within` is the number of its scope. One without a name (`""`) is not
     /// listed in its scope.
-    fn add(&mut self, kind: DefinitionKind, id: String, name: &str, within: usize, what: What) -> usize {
+    fn add(
+        &mut self,
+        kind: DefinitionKind,
+        id: String,
+        name: &str,
+        within: usize,
+        what: DefinitionDetail,
+    ) -> usize {
         let number = self.repository.definitions.len();
         let around = self.repository.definitions.get_mut(within);
         let absolute_name = match around {
@@ -144,7 +157,7 @@ impl Builder {
         // Something else may have that id: then this scope is known by its name only.
         let around_id =
             if self.repository.has(&around_id) { format!("{around_id}#module") } else { around_id };
-        self.add(DefinitionKind::DkModule, around_id, last(around), within, What::Scope)
+        self.add(DefinitionKind::DkModule, around_id, last(around), within, DefinitionDetail::Scope)
     }
 
     /// An interface and its bases, whose operations come later. `made` gets the numbers of those that are
@@ -156,7 +169,7 @@ impl Builder {
         }
         interface.bases.iter().for_each(|base| self.interface(base, made, depth));
         let within = self.scope(&interface.name, &id);
-        let what = What::Interface(interface.clone());
+        let what = DefinitionDetail::Interface(interface.clone());
         made.push(self.add(DefinitionKind::DkInterface, id, last(&interface.name), within, what));
     }
 
@@ -180,7 +193,7 @@ impl Builder {
             inherited,
             ..Interface::default()
         };
-        let what = What::Interface(Hold::new(interface));
+        let what = DefinitionDetail::Interface(Hold::new(interface));
         // In no scope: nobody looks for it by a name.
         made.push(self.add(DefinitionKind::DkInterface, id, "", 0, what));
     }
@@ -188,7 +201,8 @@ impl Builder {
     /// The operations and attributes that an interface declares itself, the types that they use, and the
     /// exceptions that they raise. Operations with values that do not travel on this wire are left out.
     fn members(&mut self, number: usize) {
-        let Some(Definition { what: What::Interface(interface), id, .. }) = self.repository.get(number)
+        let Some(Definition { what: DefinitionDetail::Interface(interface), id, .. }) =
+            self.repository.get(number)
         else {
             return;
         };
@@ -204,7 +218,7 @@ impl Builder {
                     let id = id_inside(&around, &held.name);
                     self.unnamed = 0;
                     let of = self.type_of(&held.shape, &id, DEPTH);
-                    let what = What::Attribute { interface: number, index: at, of };
+                    let what = DefinitionDetail::Attribute { interface: number, index: at, of };
                     self.add(DefinitionKind::DkAttribute, id, &held.name, number, what);
                 }
                 // It writes an attribute.
@@ -217,7 +231,7 @@ impl Builder {
                         .chain(carried)
                         .map(|shape| self.type_of(shape, &id, DEPTH))
                         .collect();
-                    let what = What::Operation { interface: number, index, types };
+                    let what = DefinitionDetail::Operation { interface: number, index, types };
                     self.add(DefinitionKind::DkOperation, id, &operation.name, number, what);
                 }
             }
@@ -239,7 +253,13 @@ impl Builder {
         };
         self.unnamed = 0;
         let (of, name) = (self.type_of(&held.shape, &id, DEPTH), held.name.clone());
-        self.add(DefinitionKind::DkConstant, id, last(&name), within, What::Constant { held, of });
+        self.add(
+            DefinitionKind::DkConstant,
+            id,
+            last(&name),
+            within,
+            DefinitionDetail::Constant { held, of },
+        );
     }
 
     /// An exception, once.
@@ -255,7 +275,7 @@ impl Builder {
     }
 
     /// A type with a name. It is known before its parts are: they may contain it. `parts` makes the types of
-    /// its parts in the order that `What::Type` says.
+    /// its parts in the order that `DefinitionDetail::Type` says.
     fn named(
         &mut self,
         kind: DefinitionKind,
@@ -265,13 +285,13 @@ impl Builder {
         parts: impl FnOnce(&mut Self, &str) -> Vec<Type>,
     ) -> Type {
         let within = self.scope(name, &id);
-        let what = What::Type { shape: shape.clone(), parts: Vec::new() };
+        let what = DefinitionDetail::Type { shape: shape.clone(), parts: Vec::new() };
         let number = self.add(kind, id.clone(), last(name), within, what);
         let before = std::mem::take(&mut self.unnamed);
         let parts = parts(self, &id);
         self.unnamed = before;
         if let Some(made) = self.repository.definitions.get_mut(number) {
-            made.what = What::Type { shape, parts };
+            made.what = DefinitionDetail::Type { shape, parts };
         }
         Type::At(number)
     }
@@ -282,7 +302,7 @@ impl Builder {
     fn unnamed(&mut self, kind: DefinitionKind, user: &str, shape: &Shape, parts: Vec<Type>) -> Type {
         let id = format!("{user}#{}", self.unnamed);
         self.unnamed += 1;
-        Type::At(self.add(kind, id, "", 0, What::Type { shape: shape.clone(), parts }))
+        Type::At(self.add(kind, id, "", 0, DefinitionDetail::Type { shape: shape.clone(), parts }))
     }
 
     /// The definition of a type that the definition with the id `user` uses, made if it is not there. Too

@@ -1,6 +1,6 @@
 //! What definitions say of themselves, in the structs of the specification (CORBA 3.3 part 1, chapter 14).
 //!
-//! `Asked` is a definition of a snapshot, by its number, with the node that serves it: the node makes
+//! `DefinitionRef` is a definition of a snapshot, by its number, with the node that serves it: the node makes
 //! references, the snapshot gives what they lead to. All functions only read. Where a definition is not of
 //! the kind that is asked for, they give an empty description, an empty list or nothing; `answers` asks the
 //! right ones.
@@ -11,7 +11,7 @@
 use super::build::attribute;
 use super::key;
 use super::shapes::{id_inside, last, mode, parameter_name, raises, travels, version};
-use super::{Definition, Repository, Type, What};
+use super::{Definition, DefinitionDetail, Repository, Type};
 use crate::contracts::corba::interface_attr_extension::ExtFullInterfaceDescription;
 use crate::contracts::corba::interface_def::FullInterfaceDescription;
 use crate::contracts::corba::{
@@ -30,7 +30,7 @@ use everywire_model::{Codec, Failure, Initiator, Kind, Marshal, Reference, Shape
 /// A definition of a repository, and where it is served. It is `Copy`; `at` makes one for another definition
 /// of the same snapshot.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct DefinitionRef<'a> {
     /// Who makes references.
     pub(super) node: &'a Node,
     /// The snapshot.
@@ -39,7 +39,7 @@ pub(super) struct Asked<'a> {
     pub(super) number: usize,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> DefinitionRef<'a> {
     /// The definition.
     pub(super) fn definition(&self) -> &'a Definition {
         // The number is one of a look-up, and definitions never go.
@@ -76,8 +76,10 @@ impl<'a> Asked<'a> {
     /// The interface that it is, or is part of.
     pub(super) fn interface(&self) -> Option<&'a Hold<Interface>> {
         let number = match &self.definition().what {
-            What::Interface(interface) => return Some(interface),
-            What::Operation { interface, .. } | What::Attribute { interface, .. } => *interface,
+            DefinitionDetail::Interface(interface) => return Some(interface),
+            DefinitionDetail::Operation { interface, .. } | DefinitionDetail::Attribute { interface, .. } => {
+                *interface
+            }
             _ => return None,
         };
         self.at(number).interface()
@@ -92,19 +94,19 @@ impl<'a> Asked<'a> {
         let (name, id, defined_in) = (definition.name.clone(), definition.id.clone(), self.within());
         let version = version(&id);
         match (&definition.what, definition.kind) {
-            (What::Interface(interface), _) => variant(
+            (DefinitionDetail::Interface(interface), _) => variant(
                 structure(&describe::INTERFACE_DESCRIPTION),
                 &InterfaceDescription { name, id, defined_in, version, base_interfaces: bases(interface) },
             ),
-            (What::Operation { .. }, _) => {
+            (DefinitionDetail::Operation { .. }, _) => {
                 let told = self.operation().ok_or_else(incomplete)?;
                 variant(structure(&describe::OPERATION_DESCRIPTION), &told)
             }
-            (What::Attribute { .. }, _) => {
+            (DefinitionDetail::Attribute { .. }, _) => {
                 let told = self.attribute().ok_or_else(incomplete)?;
                 variant(structure(&describe::ATTRIBUTE_DESCRIPTION), &told)
             }
-            (What::Constant { held, .. }, _) => variant(
+            (DefinitionDetail::Constant { held, .. }, _) => variant(
                 structure(&describe::CONSTANT_DESCRIPTION),
                 &ConstantDescription {
                     name,
@@ -115,21 +117,21 @@ impl<'a> Asked<'a> {
                     value: Variant::new(held.shape.clone(), held.value.clone()),
                 },
             ),
-            (What::Type { shape, .. }, DefinitionKind::DkException) => {
+            (DefinitionDetail::Type { shape, .. }, DefinitionKind::DkException) => {
                 let r#type = TypeCode::new(shape.clone());
                 variant(
                     structure(&describe::EXCEPTION_DESCRIPTION),
                     &ExceptionDescription { name, id, defined_in, version, r#type },
                 )
             }
-            (What::Type { shape, .. }, _) => {
+            (DefinitionDetail::Type { shape, .. }, _) => {
                 let r#type = TypeCode::new(shape.clone());
                 variant(
                     structure(&describe::TYPE_DESCRIPTION),
                     &TypeDescription { name, id, defined_in, version, r#type },
                 )
             }
-            (What::Scope | What::Primitive(_), _) => variant(
+            (DefinitionDetail::Scope | DefinitionDetail::Primitive(_), _) => variant(
                 structure(&describe::MODULE_DESCRIPTION),
                 &ModuleDescription { name, id, defined_in, version },
             ),
@@ -138,7 +140,7 @@ impl<'a> Asked<'a> {
 
     /// The operation that it is, and the types of its result and of its parameters; nothing if it is none.
     pub(super) fn held_operation(&self) -> Option<(&'a Operation, &'a [Type])> {
-        let What::Operation { index, types, .. } = &self.definition().what else { return None };
+        let DefinitionDetail::Operation { index, types, .. } = &self.definition().what else { return None };
         Some((self.interface()?.operations.get(*index)?, types))
     }
 
@@ -192,7 +194,7 @@ impl<'a> Asked<'a> {
 
     /// The attribute that it is; nothing if it is none.
     fn held_attribute(&self) -> Option<&'a Attribute> {
-        let What::Attribute { index, .. } = &self.definition().what else { return None };
+        let DefinitionDetail::Attribute { index, .. } = &self.definition().what else { return None };
         self.interface()?.attributes.get(*index)
     }
 
@@ -245,7 +247,7 @@ impl<'a> Asked<'a> {
                     // Types are told by the definition in the interface that declares it.
                     let own = self.repository.by_id.get(&id_inside(&around, &operation.name));
                     let types = own.and_then(|number| match &self.repository.get(*number)?.what {
-                        What::Operation { types, .. } => Some(types.as_slice()),
+                        DefinitionDetail::Operation { types, .. } => Some(types.as_slice()),
                         _ => None,
                     });
                     operations.push(self.of_operation(operation, &around, types.unwrap_or_default()));
@@ -299,24 +301,28 @@ impl<'a> Asked<'a> {
     pub(super) fn shape(&self) -> Shape {
         let definition = self.definition();
         match &definition.what {
-            What::Type { shape, .. } => shape.clone(),
-            What::Primitive(kind) => super::build::primitive_shape(*kind).cloned().unwrap_or(Shape::Void),
-            What::Interface(interface) => {
+            DefinitionDetail::Type { shape, .. } => shape.clone(),
+            DefinitionDetail::Primitive(kind) => {
+                super::build::primitive_shape(*kind).cloned().unwrap_or(Shape::Void)
+            }
+            DefinitionDetail::Interface(interface) => {
                 let (name, id) = (interface.name.clone(), definition.id.clone().into());
                 Shape::Reference(Hold::new(Referent { name, id }))
             }
-            What::Attribute { .. } => self.held_attribute().map_or(Shape::Void, |held| held.shape.clone()),
-            What::Operation { .. } => {
+            DefinitionDetail::Attribute { .. } => {
+                self.held_attribute().map_or(Shape::Void, |held| held.shape.clone())
+            }
+            DefinitionDetail::Operation { .. } => {
                 self.held_operation().map_or(Shape::Void, |(held, _)| held.returns.clone())
             }
-            What::Constant { held, .. } => held.shape.clone(),
-            What::Scope => Shape::Void,
+            DefinitionDetail::Constant { held, .. } => held.shape.clone(),
+            DefinitionDetail::Scope => Shape::Void,
         }
     }
 
     /// The members of the struct or exception that it is. Fields and parts are in the same order.
     pub(super) fn struct_members(&self) -> Vec<StructMember> {
-        let What::Type { shape, parts } = &self.definition().what else { return Vec::new() };
+        let DefinitionDetail::Type { shape, parts } = &self.definition().what else { return Vec::new() };
         let fields = shape.fields().iter().zip(parts);
         fields
             .map(|(field, part)| StructMember {
@@ -330,7 +336,7 @@ impl<'a> Asked<'a> {
     /// The members of the union that it is. An arm with several labels is told once for each label, as the
     /// specification wants it.
     pub(super) fn union_members(&self) -> Vec<UnionMember> {
-        let What::Type { shape: Shape::Union(union), parts } = &self.definition().what else {
+        let DefinitionDetail::Type { shape: Shape::Union(union), parts } = &self.definition().what else {
             return Vec::new();
         };
         let mut members = Vec::new();

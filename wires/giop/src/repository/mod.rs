@@ -16,7 +16,7 @@ mod object;
 mod shapes;
 
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
-use crate::wire_state::{Node, Wanted, alive};
+use crate::wire_state::{Node, RepositoryQuery, alive};
 use everywire_model::{
     Constant, Failure, Hold, Initiator, Interface, Kind, Objects, Request, Servant, Shape,
 };
@@ -50,12 +50,12 @@ pub(crate) struct Definition {
     within: usize,
     /// The numbers of what it contains.
     contents: Vec<usize>,
-    what: What,
+    what: DefinitionDetail,
 }
 
 /// What is known of a definition, depending on its kind.
 #[derive(Debug)]
-enum What {
+enum DefinitionDetail {
     /// The repository, or a module.
     Scope,
     Primitive(PrimitiveKind),
@@ -138,7 +138,7 @@ impl Repository {
 pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
     let mut all: Vec<Arc<dyn Servant>> = vec![Arc::new(object::Implicit(node.clone()))];
     for definition in key::DEFINITIONS {
-        all.push(Arc::new(Served { definition, node: node.clone() }));
+        all.push(Arc::new(DefinitionServant { definition, node: node.clone() }));
     }
     all
 }
@@ -151,12 +151,12 @@ pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
 }
 
 /// Serves the definitions of one kind.
-struct Served {
+struct DefinitionServant {
     definition: &'static key::Definition,
     node: Weak<Node>,
 }
 
-impl Servant for Served {
+impl Servant for DefinitionServant {
     fn interface(&self) -> &Interface {
         self.definition.interface
     }
@@ -167,9 +167,10 @@ impl Servant for Served {
             let Some((definition, id)) = key::parse(request.key()) else { return Err(gone(request.key())) };
             // What is asked of the repository itself concerns all that is served now.
             let whole = definition.kind == DefinitionKind::DkRepository;
-            let repository = node.repository(if whole { Wanted::Any } else { Wanted::Definition(id) });
+            let repository =
+                node.repository(if whole { RepositoryQuery::Any } else { RepositoryQuery::Definition(id) });
             let number = repository.find(definition.kind, id).ok_or_else(|| gone(request.key()))?;
-            answers::answer(&answers::Asked { node: &node, repository: &repository, number }, request)
+            answers::answer(&answers::DefinitionRef { node: &node, repository: &repository, number }, request)
         });
     }
 }

@@ -5,7 +5,7 @@ use super::{build, key};
 use crate::contracts::corba::DefinitionKind;
 use crate::contracts::{OBJECT, id_of};
 use crate::naming;
-use crate::wire_state::{Node, Wanted, alive};
+use crate::wire_state::{Node, RepositoryQuery, alive};
 use everywire_model::object::no_operation;
 use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
 use std::sync::Weak;
@@ -33,7 +33,7 @@ impl Servant for Implicit {
             let of = type_of(&node, request.key()).ok_or_else(|| no_object(request.key()))?;
             match (request.index(), of) {
                 (0, Type::Served(id)) => {
-                    let repository = node.repository(Wanted::Served(&id));
+                    let repository = node.repository(RepositoryQuery::Served(&id));
                     let found = repository.find(DefinitionKind::DkInterface, &id).is_some();
                     let described = found.then(|| {
                         let type_id = key::definition(DefinitionKind::DkInterface).type_id;
@@ -64,7 +64,7 @@ fn type_of(node: &Node, key: &[u8]) -> Option<Type> {
         _ => return Some(Type::Served(build::id_of_object(key))),
     }
     if let Some((definition, id)) = key::parse(key) {
-        node.repository(Wanted::Definition(id)).find(definition.kind, id)?;
+        node.repository(RepositoryQuery::Definition(id)).find(definition.kind, id)?;
         return Some(Type::Own(definition.interface));
     }
     naming::locate(node, key).map(Type::Own)

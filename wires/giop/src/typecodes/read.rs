@@ -1,6 +1,6 @@
 //! Reading type codes (CORBA 3.3 part 2, section 9.3.5.1).
 //!
-//! Each node has a `Place` in the outermost type code. A node that an indirection names is taken from those
+//! Each node has a `TypeCodeNode` in the outermost type code. A node that an indirection names is taken from those
 //! that are finished; one around the indirection is made anew when it is looked at (`unfold`), from the
 //! octets of the outermost type code, which are kept for that. So nothing holds what holds it, and a reader
 //! is at work in two cases: on a message, where all is checked and the places are noted, and on what was
@@ -16,7 +16,7 @@
 //! before anything is reserved. A level of a type that contains itself is read when a value has it, and
 //! charged then.
 
-use super::unfold::{EncodedTypeCode, LazyLevel, Place, Recursive};
+use super::unfold::{EncodedTypeCode, LazyLevel, Recursive, TypeCodeNode};
 use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{DecodeError, Get};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
@@ -46,7 +46,7 @@ pub(crate) fn get(get: &mut Get<'_>, budget: &mut Budget) -> Visit<Shape> {
 /// Reads one level of a type that contains itself; it was checked when all of it was read. The budget is
 /// without limits here: the octets were charged when they came, and the level is charged by whoever reads a
 /// value of it.
-pub(super) fn again<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place) -> Visit<T> {
+pub(super) fn again<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: TypeCodeNode) -> Visit<T> {
     let mut budget = Budget { bytes: u64::MAX, elements: u64::MAX, ..Budget::default() };
     let mut reader = Reader::new(&encoded.octets, Some(Arc::clone(encoded)), &mut budget);
     let (shape, _) = reader.bare(place, TYPECODE_DEPTH)?;
@@ -62,9 +62,9 @@ struct Reader<'a, 'b> {
     /// Nodes that an indirection may name: (offset, shape, height).
     finished: Vec<(usize, Shape, usize)>,
     /// The nodes around the one being read.
-    open: Vec<Place>,
+    open: Vec<TypeCodeNode>,
     /// Where all nodes are.
-    places: Vec<Place>,
+    places: Vec<TypeCodeNode>,
     /// What indirections to nodes around them stand for: (offset of the node, shape).
     unfolded: Vec<(usize, Shape)>,
     /// Nodes that were read.
@@ -93,7 +93,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             if depth == 0 {
                 return Err(too_deep());
             }
-            self.places.push(Place { at, code, start, end: start, little: get.little });
+            self.places.push(TypeCodeNode { at, code, start, end: start, little: get.little });
             self.finished.push((at, shape.clone(), 1));
             return Ok((shape, 1));
         }
@@ -104,7 +104,7 @@ impl<'a, 'b> Reader<'a, 'b> {
         let content = get.octets()?;
         let end = origin.wrapping_add(get.pos);
         self.budget.charge_bytes(content.len() as u64)?;
-        let place = Place { at, code, start: end - content.len(), end, little: get.little };
+        let place = TypeCodeNode { at, code, start: end - content.len(), end, little: get.little };
         self.places.push(place);
         self.place(place, depth)
     }
@@ -123,7 +123,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     /// Reads the node at a place and notes it as finished; its shape and its height.
-    fn place(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
+    fn place(&mut self, place: TypeCodeNode, depth: usize) -> Visit<(Shape, usize)> {
         let (shape, height) = self.bare(place, depth)?;
         if height > TYPECODE_DEPTH {
             return Err(too_deep());
@@ -140,7 +140,7 @@ impl<'a, 'b> Reader<'a, 'b> {
     }
 
     /// The same, without a look at whether its parts name it, and without noting it.
-    fn bare(&mut self, place: Place, depth: usize) -> Visit<(Shape, usize)> {
+    fn bare(&mut self, place: TypeCodeNode, depth: usize) -> Visit<(Shape, usize)> {
         let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
         let octets = self.octets;
         if is_simple(place.code) {
@@ -190,7 +190,7 @@ impl<'a, 'b> Reader<'a, 'b> {
 
     /// What an indirection to a node around it stands for: a shape that reads its level when it is looked at.
     /// The octets are copied and charged once for each outermost type code.
-    fn unfold(&mut self, place: Place) -> Visit<Shape> {
+    fn unfold(&mut self, place: TypeCodeNode) -> Visit<Shape> {
         if let Some((_, shape)) = self.unfolded.iter().find(|(at, _)| *at == place.at) {
             return Ok(shape.clone());
         }

@@ -16,7 +16,7 @@ const GROWTH: u64 = 16;
 /// A node of a type code: the offset of its kind, the kind, where its encapsulation is, and the byte order around it.
 /// One without an encapsulation has its parameters from `start` on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TypeCodeNode {
     /// Offset in the outermost type code.
     pub(super) at: usize,
     pub(super) code: u32,
@@ -31,7 +31,7 @@ pub(super) struct Place {
 pub(super) struct EncodedTypeCode {
     pub(super) octets: Bytes,
     /// Ascending by offset; empty until the whole type code was read.
-    places: OnceLock<Vec<Place>>,
+    places: OnceLock<Vec<TypeCodeNode>>,
 }
 
 impl EncodedTypeCode {
@@ -41,14 +41,14 @@ impl EncodedTypeCode {
     }
 
     /// Tells where the nodes are, when all of them have been read.
-    pub(super) fn complete(&self, mut places: Vec<Place>) {
+    pub(super) fn complete(&self, mut places: Vec<TypeCodeNode>) {
         places.sort_unstable_by_key(|place| place.at);
         // Nobody else tells it.
         let _ = self.places.set(places);
     }
 
     /// The node at an offset. Nothing, before all of them are told, and where no node begins.
-    pub(super) fn place(&self, at: usize) -> Option<Place> {
+    pub(super) fn place(&self, at: usize) -> Option<TypeCodeNode> {
         let places = self.places.get()?;
         let index = places.binary_search_by_key(&at, |place| place.at).ok()?;
         places.get(index).copied()
@@ -58,14 +58,14 @@ impl EncodedTypeCode {
 /// One level of a type that contains itself. It is made at most once, by whoever looks at it first.
 pub(super) struct LazyLevel<T> {
     encoded: Arc<EncodedTypeCode>,
-    place: Place,
+    place: TypeCodeNode,
     made: OnceLock<T>,
     /// Whether a budget has paid for it; the first reader pays.
     charged: AtomicBool,
 }
 
 impl<T> LazyLevel<T> {
-    pub(super) fn new(encoded: Arc<EncodedTypeCode>, place: Place) -> Self {
+    pub(super) fn new(encoded: Arc<EncodedTypeCode>, place: TypeCodeNode) -> Self {
         Self { encoded, place, made: OnceLock::new(), charged: AtomicBool::new(false) }
     }
 }
@@ -143,8 +143,8 @@ recursive! {
 
 /// The outermost level, which was just made, as a level: its parts know it by the same identity. It was
 /// charged with the type code, and other kinds stay as they are.
-pub(super) fn outermost(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
-    fn wrap<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: Place, shape: Shape) -> Shape {
+pub(super) fn outermost(encoded: &Arc<EncodedTypeCode>, place: TypeCodeNode, shape: Shape) -> Shape {
+    fn wrap<T: Recursive>(encoded: &Arc<EncodedTypeCode>, place: TypeCodeNode, shape: Shape) -> Shape {
         let made = OnceLock::from(T::out_of(shape).unwrap_or_else(T::without_values));
         T::held(LazyLevel { encoded: Arc::clone(encoded), place, made, charged: AtomicBool::new(true) })
     }

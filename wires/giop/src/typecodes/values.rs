@@ -4,7 +4,7 @@
 
 use super::read::is_simple;
 use super::{INDIRECTION, kind};
-use crate::cdr::{Get, Put};
+use crate::cdr::{CdrWriter, Get};
 use crate::limits::TYPECODE_DEPTH;
 use bytes::Bytes;
 use everywire_model::shape::Name;
@@ -90,7 +90,7 @@ pub(crate) fn get_value(get: &mut Get<'_>, budget: &mut Budget) -> Visit<TypeCod
 ///
 /// # Errors
 /// Its shape has no type code, or is of a kind that can only be passed on.
-pub(crate) fn put_value(value: &TypeCode, put: &mut Put<'_>) -> Visit<()> {
+pub(crate) fn put_value(value: &TypeCode, put: &mut CdrWriter<'_>) -> Visit<()> {
     if value.is_null() {
         put.u32(kind::NULL);
         return Ok(());
@@ -104,7 +104,7 @@ pub(crate) fn put_value(value: &TypeCode, put: &mut Put<'_>) -> Visit<()> {
         return Ok(());
     }
     match value.shape() {
-        Some(shape) => super::put(shape, put, &mut super::Enclosing::default(), TYPECODE_DEPTH),
+        Some(shape) => super::put(shape, put, &mut super::OpenTypes::default(), TYPECODE_DEPTH),
         None => Err(unknown(value.kind())),
     }
 }

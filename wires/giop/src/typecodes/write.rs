@@ -9,7 +9,7 @@
 //! parts that grow when they are written out.
 
 use super::{INDIRECTION, NULL, boxed, exception, fixed, kind};
-use crate::cdr::Put;
+use crate::cdr::CdrWriter;
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
 use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
@@ -17,7 +17,7 @@ use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
 /// Types whose codes are being written: (identity of the description, index of the code). One for each
 /// outermost type code.
 #[derive(Debug, Default)]
-pub(crate) struct Enclosing {
+pub(crate) struct OpenTypes {
     /// From the outermost to the innermost.
     open: Vec<(usize, usize)>,
     /// Nodes that were written.
@@ -29,7 +29,12 @@ pub(crate) struct Enclosing {
 ///
 /// # Errors
 /// A bound is exceeded, or a part of the shape has no type code.
-pub(crate) fn put(shape: &Shape, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+pub(crate) fn put(
+    shape: &Shape,
+    put: &mut CdrWriter<'_>,
+    enclosing: &mut OpenTypes,
+    depth: usize,
+) -> Visit<()> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Failure::over_limit(Initiator::Here, "nesting of a type code", 1, TYPECODE_DEPTH as u64));
     };
@@ -154,9 +159,9 @@ fn is_repository_id(id: &str) -> bool {
 fn compound(
     code: u32,
     identity: usize,
-    put: &mut Put<'_>,
-    enclosing: &mut Enclosing,
-    fill: impl FnOnce(&mut Put<'_>, &mut Enclosing) -> Visit<()>,
+    put: &mut CdrWriter<'_>,
+    enclosing: &mut OpenTypes,
+    fill: impl FnOnce(&mut CdrWriter<'_>, &mut OpenTypes) -> Visit<()>,
 ) -> Visit<()> {
     if let Some(&(_, index)) = enclosing.open.iter().find(|(known, _)| *known == identity) {
         put.u32(INDIRECTION);
@@ -173,26 +178,26 @@ fn compound(
 }
 
 /// Repository id, and the name without its scopes.
-fn names(id: &str, name: &str, put: &mut Put<'_>) {
+fn names(id: &str, name: &str, put: &mut CdrWriter<'_>) {
     put.string(id.as_bytes());
     put.string(name.rsplit("::").next().unwrap_or(name).as_bytes());
 }
 
 /// A member of a struct, exception or union: its name and its type.
-fn member(field: &Field, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+fn member(field: &Field, put: &mut CdrWriter<'_>, enclosing: &mut OpenTypes, depth: usize) -> Visit<()> {
     put.string(field.name.as_bytes());
     self::put(&field.shape, put, enclosing, depth)
 }
 
 /// The content of the encapsulation of a struct or exception.
-fn put_struct(held: &Struct, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+fn put_struct(held: &Struct, put: &mut CdrWriter<'_>, enclosing: &mut OpenTypes, depth: usize) -> Visit<()> {
     names(&held.id, &held.name, put);
     put.count(held.fields.len());
     held.fields.iter().try_for_each(|field| member(field, put, enclosing, depth))
 }
 
 /// The content of the encapsulation of a union: names, discriminator, index of the default case, cases.
-fn put_union(held: &Union, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: usize) -> Visit<()> {
+fn put_union(held: &Union, put: &mut CdrWriter<'_>, enclosing: &mut OpenTypes, depth: usize) -> Visit<()> {
     names(&held.id, &held.name, put);
     self::put(&held.discriminator, put, enclosing, depth)?;
     // An arm with several labels stands once for each; a default arm once more, with a label nobody looks at.
@@ -213,7 +218,7 @@ fn put_union(held: &Union, put: &mut Put<'_>, enclosing: &mut Enclosing, depth: 
 }
 
 /// A wide character is written as in GIOP 1.2: a count of octets, then the unit, big-endian.
-fn put_label(discriminator: &Shape, label: i64, put: &mut Put<'_>) -> Visit<()> {
+fn put_label(discriminator: &Shape, label: i64, put: &mut CdrWriter<'_>) -> Visit<()> {
     // The low bytes of the label in the width of the discriminator; its range was checked by the contract's reader.
     let [b0, b1, b2, b3, ..] = label.to_le_bytes();
     match discriminator.resolved() {

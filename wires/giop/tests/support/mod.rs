@@ -106,9 +106,13 @@ pub fn in_out(name: &'static str, shape: Shape) -> Operation {
 
 /// A profile with this key, and this side's components if `components`.
 pub fn profile(key: &[u8]) -> Profile {
-    GIOP.publish("IDL:x:1.0", &[Place::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })], key)
-        .profiles
-        .remove(0)
+    GIOP.publish(
+        "IDL:x:1.0",
+        &[BindAddress::socket("giop", Endpoint::Tcp { host: "h".into(), port: 1 })],
+        key,
+    )
+    .profiles
+    .remove(0)
 }
 
 /// Everything a session would send, taken.

@@ -19,14 +19,14 @@
 //! * Texts are cut where they are too long (`shown`).
 
 use super::{add, shown};
-use crate::dictionary::{Words, split};
+use crate::dictionary::{StringTable, split};
 use crate::framing::Encoding;
 use crate::nbfx::{Reader, Record, xml};
 use crate::soap::Contents;
 use crate::text;
 use crate::values::{BINARY, Form, ReaderQuotas, TEXT, bare};
 use bytes::Bytes;
-use everywire_model::wire::Explained;
+use everywire_model::wire::MessageListing;
 use everywire_model::{Body, Budget, Visit};
 use std::ops::Range;
 
@@ -37,8 +37,8 @@ pub(super) fn explain(
     // Offset of the envelope in the message.
     at: Option<usize>,
     encoding: Option<Encoding>,
-    words: &mut Words,
-    message: &mut Explained,
+    words: &mut StringTable,
+    message: &mut MessageListing,
 ) -> String {
     let (form, document) = match encoding.unwrap_or_else(|| guess(payload)) {
         Encoding::BinarySession => (Form::Binary, table(payload, at, words, message)),
@@ -66,7 +66,12 @@ fn guess(payload: &[u8]) -> Encoding {
 }
 
 /// The table of new words before a document; returns the document.
-fn table<'a>(payload: &'a [u8], at: Option<usize>, words: &mut Words, message: &mut Explained) -> &'a [u8] {
+fn table<'a>(
+    payload: &'a [u8],
+    at: Option<usize>,
+    words: &mut StringTable,
+    message: &mut MessageListing,
+) -> &'a [u8] {
     let (table, document) = match split(payload) {
         Ok(parts) => parts,
         Err(failure) => {
@@ -95,17 +100,17 @@ fn table<'a>(payload: &'a [u8], at: Option<usize>, words: &mut Words, message: &
 struct Parts<'m> {
     form: Form,
     document: &'m [u8],
-    words: &'m Words,
+    words: &'m StringTable,
     /// Where the document stands in the message.
     at: Option<usize>,
-    message: &'m mut Explained,
+    message: &'m mut MessageListing,
     action: String,
     /// What it is, by its identifiers.
     kind: &'static str,
 }
 
 /// What was met on the way through a document.
-struct Step {
+struct PathStep {
     /// The name of an element that starts.
     name: Option<String>,
     is_attribute: bool,
@@ -118,8 +123,8 @@ struct Step {
 fn steps<'d>(
     form: Form,
     document: &'d [u8],
-    words: &'d Words,
-) -> Box<dyn FnMut() -> Visit<Option<Step>> + 'd> {
+    words: &'d StringTable,
+) -> Box<dyn FnMut() -> Visit<Option<PathStep>> + 'd> {
     if form == Form::Text {
         let mut reader = text::Reader::new(document, &ReaderQuotas::default());
         return Box::new(move || {
@@ -129,7 +134,7 @@ fn steps<'d>(
                 _ => None,
             };
             let (depth, position) = (reader.depth(), reader.position());
-            Ok(Some(Step { name, is_attribute: false, depth, position }))
+            Ok(Some(PathStep { name, is_attribute: false, depth, position }))
         });
     }
     let mut reader = Reader::new(document);
@@ -140,7 +145,7 @@ fn steps<'d>(
             _ => None,
         };
         let is_attribute = matches!(record, Record::Attribute(..) | Record::Xmlns(..));
-        Ok(Some(Step { name, is_attribute, depth: reader.depth(), position: reader.position() }))
+        Ok(Some(PathStep { name, is_attribute, depth: reader.depth(), position: reader.position() }))
     })
 }
 

@@ -5,7 +5,7 @@
 //! lists the lines and notes what decides about the rest, `body` or `chunks` find where the message ends,
 //! and `content` lists what is in the body, by its type.
 //!
-//! State: none beyond one message, but for the session's `Reading`, which envelopes share with framing.
+//! State: none beyond one message, but for the session's `StreamState`, which envelopes share with framing.
 //!
 //! What holds:
 //!
@@ -18,11 +18,11 @@
 //!   message.
 //! * Bodies in a coding (gzip) are not unpacked.
 
-use super::{Encoding, Reading, add, chunk_size, envelope, lossy, part, shown};
+use super::{Encoding, StreamState, add, chunk_size, envelope, lossy, part, shown};
 use crate::text;
 use everywire_http::media_type::split;
 use everywire_idl::encoding::Encoding as Charset;
-use everywire_model::wire::{Explained, Greeting, Part, Sniff};
+use everywire_model::wire::{Greeting, MessageListing, Part, Sniff};
 
 /// Bytes of a head that are looked at; longer ones are no HTTP that anybody takes.
 const MAX_HEAD: usize = 64 << 10;
@@ -53,8 +53,8 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
 }
 
 /// The message at the front, and whether it is whole.
-pub(super) fn message(bytes: &[u8], reading: &mut Reading) -> (Explained, bool) {
-    let mut message = Explained::default();
+pub(super) fn message(bytes: &[u8], reading: &mut StreamState) -> (MessageListing, bool) {
+    let mut message = MessageListing::default();
     match read(bytes, &mut message, reading) {
         Ok(whole) => (message, whole),
         Err(why) => (broken(message, bytes.len(), why), true),
@@ -62,7 +62,7 @@ pub(super) fn message(bytes: &[u8], reading: &mut Reading) -> (Explained, bool) 
 }
 
 /// Whether the message is whole; `Err` says why it is none.
-fn read(bytes: &[u8], message: &mut Explained, reading: &mut Reading) -> Result<bool, &'static str> {
+fn read(bytes: &[u8], message: &mut MessageListing, reading: &mut StreamState) -> Result<bool, &'static str> {
     let Some(head) = Head::read(bytes, message)? else {
         message.len = bytes.len();
         return Ok(false);
@@ -90,7 +90,7 @@ fn read(bytes: &[u8], message: &mut Explained, reading: &mut Reading) -> Result<
 }
 
 /// Offset and length.
-type Place = (usize, usize);
+type ByteRange = (usize, usize);
 
 /// What a head says that is needed to go on.
 #[derive(Default)]
@@ -105,12 +105,12 @@ struct Head {
     /// A coding of the content, such as `gzip`.
     coding: Option<String>,
     action: Option<String>,
-    action_at: Place,
+    action_at: ByteRange,
 }
 
 impl Head {
     /// Reads the lines up to the empty one; `None` if that is not here yet.
-    fn read(bytes: &[u8], message: &mut Explained) -> Result<Option<Self>, &'static str> {
+    fn read(bytes: &[u8], message: &mut MessageListing) -> Result<Option<Self>, &'static str> {
         let mut head = Self { response: bytes.starts_with(b"HTTP"), ..Self::default() };
         message.kind = if head.response { "reply" } else { "request" }.to_owned();
         message.summary.clone_from(&message.kind);
@@ -150,7 +150,7 @@ impl Head {
     }
 
     /// The request line or the status line.
-    fn start(&mut self, line: &[u8], message: &mut Explained) {
+    fn start(&mut self, line: &[u8], message: &mut MessageListing) {
         let line = lossy(line);
         let mut words = line.split(' ');
         if self.response {
@@ -165,7 +165,12 @@ impl Head {
     }
 
     /// One field; its value is noted if it decides about the body or the action.
-    fn field(&mut self, line: &[u8], place: Place, message: &mut Explained) -> Result<(), &'static str> {
+    fn field(
+        &mut self,
+        line: &[u8],
+        place: ByteRange,
+        message: &mut MessageListing,
+    ) -> Result<(), &'static str> {
         let text = String::from_utf8_lossy(line);
         let (name, value) = text.split_once(':').unwrap_or((&text, ""));
         let value = value.trim();
@@ -221,7 +226,7 @@ struct Content {
 }
 
 /// The body behind a head; the length of the message becomes known.
-fn body(head: &Head, bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str> {
+fn body(head: &Head, bytes: &[u8], message: &mut MessageListing) -> Result<Content, &'static str> {
     message.len = head.len;
     let rest = bytes.get(head.len..).unwrap_or_default();
     if head.chunked && !head.bare {
@@ -241,7 +246,7 @@ fn body(head: &Head, bytes: &[u8], message: &mut Explained) -> Result<Content, &
 }
 
 /// A chunked body, and its trailers.
-fn chunks(bytes: &[u8], message: &mut Explained) -> Result<Content, &'static str> {
+fn chunks(bytes: &[u8], message: &mut MessageListing) -> Result<Content, &'static str> {
     let mut content = Content { octets: Vec::new(), at: None, chunks: 0, whole: false, lacks: 0 };
     loop {
         let Some(line) = line(bytes, message.len)? else { return Ok(content) };
@@ -307,7 +312,12 @@ fn line_end(bytes: &[u8], at: usize) -> Result<Option<usize>, &'static str> {
 }
 
 /// Lists what is in a body, by its type; returns the action that an envelope tells.
-fn content(head: &Head, body: &mut Content, message: &mut Explained, reading: &mut Reading) -> String {
+fn content(
+    head: &Head,
+    body: &mut Content,
+    message: &mut MessageListing,
+    reading: &mut StreamState,
+) -> String {
     if body.octets.is_empty() {
         return String::new();
     }
@@ -344,7 +354,7 @@ fn content(head: &Head, body: &mut Content, message: &mut Explained, reading: &m
 }
 
 /// An envelope of text, or another document.
-fn textual(body: &Content, message: &mut Explained, reading: &mut Reading) -> String {
+fn textual(body: &Content, message: &mut MessageListing, reading: &mut StreamState) -> String {
     let known = message.parts.len();
     // What marks UTF-8 is no part of the document.
     let skip = if body.octets.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
@@ -363,8 +373,8 @@ fn package(
     boundary: &str,
     start: Option<&str>,
     body: &Content,
-    message: &mut Explained,
-    reading: &mut Reading,
+    message: &mut MessageListing,
+    reading: &mut StreamState,
 ) -> String {
     let delimiter = format!("--{boundary}");
     let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
@@ -405,7 +415,7 @@ fn package(
 }
 
 /// A body that is told of in one line.
-fn whole(body: &Content, message: &mut Explained, value: String) {
+fn whole(body: &Content, message: &mut MessageListing, value: String) {
     add(message, body.at, [0, body.octets.len()], "content", value);
 }
 
@@ -424,9 +434,9 @@ fn decoded(charset: &str, octets: &[u8]) -> Option<String> {
 }
 
 /// The rest of the stream as one message, with what is wrong.
-fn broken(mut message: Explained, len: usize, why: &str) -> Explained {
+fn broken(mut message: MessageListing, len: usize, why: &str) -> MessageListing {
     let value = format!("this is broken HTTP: {why}");
     message.parts.push(part(0, len.min(1), "violation", &*value));
     "Request".clone_into(&mut message.kind);
-    Explained { summary: value, len, ..message }
+    MessageListing { summary: value, len, ..message }
 }

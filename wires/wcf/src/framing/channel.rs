@@ -84,7 +84,7 @@ const HEAD: usize = 3;
 
 /// A message that is written where it is sent from.
 #[derive(Clone, Copy)]
-pub(super) struct Begun {
+pub(super) struct OpenMessage {
     mark: Mark,
     /// The position in the whole of `out`, splices included; `mark` is where the flat part was.
     from: usize,
@@ -201,19 +201,19 @@ impl Channel {
     /// Begins a message where it is sent from, behind the place of its record's head; nothing if it is to be held, compressed or
     /// protected first, and so has to be written to the payload. Ends with [`Channel::finish`].
     #[inline]
-    pub(super) fn begin(&mut self) -> Option<Begun> {
+    pub(super) fn begin(&mut self) -> Option<OpenMessage> {
         if self.held.is_some() || self.compression.is_some() || !self.layer.is_plain() {
             return None;
         }
-        let begun = Begun { mark: self.out.mark(), from: self.out.position() };
+        let begun = OpenMessage { mark: self.out.mark(), from: self.out.position() };
         self.out.flat().extend_from_slice(&[RecordKind::SizedEnvelope as u8, 0, 0]);
         Some(begun)
     }
 
     /// Completes the record of the message that was begun, if anything was written.
     #[inline]
-    pub(super) fn finish(&mut self, begun: Begun) -> Result<(), Failure> {
-        let Begun { mark, from } = begun;
+    pub(super) fn finish(&mut self, begun: OpenMessage) -> Result<(), Failure> {
+        let OpenMessage { mark, from } = begun;
         let size = self.out.position() - from - HEAD;
         let at = mark.flat();
         let flat = self.out.flat();
@@ -237,7 +237,7 @@ impl Channel {
     /// Nothing was written, or the size takes more bytes than were kept: the rest of it is inserted behind
     /// them.
     #[cold]
-    fn finish_unusual(&mut self, Begun { mark, .. }: Begun, size: usize) -> Result<(), Failure> {
+    fn finish_unusual(&mut self, OpenMessage { mark, .. }: OpenMessage, size: usize) -> Result<(), Failure> {
         if size == 0 || size > MOST {
             self.out.truncate(mark);
             return if size == 0 { Ok(()) } else { Err(over(size)) };

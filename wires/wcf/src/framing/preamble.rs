@@ -4,7 +4,7 @@
 //! The connecting side sends it in one piece and waits for one octet, the Preamble Ack, or for the answer
 //! to an upgrade. The accepting side reads it record by record, since it may come in any pieces.
 //!
-//! State of `Reading`: which records have come. They come in this order and each once: Version, Mode, Via,
+//! State of `PreambleReader`: which records have come. They come in this order and each once: Version, Mode, Via,
 //! then Known or Extensible Encoding, which completes the preamble. What follows (upgrades, Preamble End)
 //! is the session's.
 //!
@@ -111,13 +111,13 @@ impl Preamble {
 
 /// What has been read of a preamble, one record after the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct PreambleReader {
     version: bool,
     mode: Option<Mode>,
     via: Option<String>,
 }
 
-impl Reading {
+impl PreambleReader {
     /// Whether nothing has been read yet.
     pub fn is_new(&self) -> bool {
         !self.version
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     fn taken(mut bytes: &[u8]) -> Result<Option<Preamble>, ProtocolError> {
-        let mut reading = Reading::default();
+        let mut reading = PreambleReader::default();
         while let Some((record, len)) = read(bytes, &Bounds { via: 2048, content_type: 256 })? {
             bytes = &bytes[len..];
             if let Some(preamble) = reading.take(&record)? {

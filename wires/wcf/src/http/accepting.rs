@@ -28,14 +28,14 @@ use super::content::{self, Format, LastFormat};
 use super::{broken_envelope, dialect, violation};
 use crate::settings::Settings;
 use crate::soap::{Dialect, Side, SoapChannel};
-use crate::throttle::Held;
+use crate::throttle::ConnectionPermits;
 use crate::wire_state::Node;
 use crate::{limits, metadata};
 use bytes::{Bytes, BytesMut};
 use door::door;
-use everywire_http::{Bounds, ProtocolError, Received, Server};
+use everywire_http::{Bounds, ProtocolError, Server, ServerEvent};
 use everywire_model::body::Handle;
-use everywire_model::layered::Proof;
+use everywire_model::layered::PeerIdentity;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer,
     PeerAddress, Profile, SendBuffer, Session, Violation,
@@ -69,7 +69,7 @@ pub struct Accepting {
     /// Whether the request in hand waits for what another connection brings.
     awaiting: bool,
     /// What this connection takes up of what the place allows for.
-    held: Held,
+    held: ConnectionPermits,
     /// The call, and all that came behind it, that is not served yet because the place serves as many as it may.
     waiting: VecDeque<Event>,
     /// Whether its answer goes in a package (MTOM).
@@ -115,7 +115,7 @@ impl Accepting {
     }
 
     /// The same, for somebody whom a layer of transport knows.
-    pub(crate) fn over(config: &Config, proof: Option<&Proof>) -> Self {
+    pub(crate) fn over(config: &Config, proof: Option<&PeerIdentity>) -> Self {
         let settings = Settings::of(&config.profile);
         let dialect = dialect(&settings);
         let bounds = Bounds {
@@ -137,7 +137,7 @@ impl Accepting {
             page: None,
             pages: 0,
             awaiting: false,
-            held: Held::new(&settings, config.waker.clone()),
+            held: ConnectionPermits::new(&settings, config.waker.clone()),
             waiting: VecDeque::new(),
             packs: false,
             compresses: false,
@@ -191,8 +191,8 @@ impl Accepting {
     fn work(&mut self, now: Instant) -> Result<(), Violation> {
         while let Some(received) = self.server.next(now).map_err(|breach| self.violation(breach))? {
             match received {
-                Received::New(parts, body) => self.take(now, &parts, body)?,
-                Received::Known(head, body) => self.take_again(now, &head, body)?,
+                ServerEvent::New(parts, body) => self.take(now, &parts, body)?,
+                ServerEvent::Known(head, body) => self.take_again(now, &head, body)?,
             }
         }
         Ok(())

@@ -34,7 +34,7 @@ use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
 use everywire_http::coding::GZIP;
-use everywire_http::{Client, ProtocolError, Returned, basic};
+use everywire_http::{Client, ClientOutcome, ProtocolError, basic};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
@@ -208,16 +208,16 @@ impl Connecting {
     }
 
     /// One response.
-    fn settle(&mut self, now: Instant, flight: Flight, returned: Returned) -> Result<(), ProtocolError> {
+    fn settle(&mut self, now: Instant, flight: Flight, returned: ClientOutcome) -> Result<(), ProtocolError> {
         match returned {
-            Returned::Response(parts, body) if flight.kind == Asking::Sequence => {
+            ClientOutcome::Response(parts, body) if flight.kind == Asking::Sequence => {
                 self.sequenced(now, &flight, &parts, body)
             }
-            Returned::Response(parts, body) => {
+            ClientOutcome::Response(parts, body) => {
                 self.returned(now, &flight, &parts, body);
                 Ok(())
             }
-            Returned::TooLarge => {
+            ClientOutcome::TooLarge => {
                 let failure = self.settings.quotas.message_too_large(Initiator::Peer);
                 let failure = failure.with_completed(Completed::Maybe);
                 if flight.kind == Asking::Sequence {
@@ -226,7 +226,7 @@ impl Connecting {
                 self.fail(&flight, failure);
                 Ok(())
             }
-            Returned::Failed { message, foreign, unsent } => {
+            ClientOutcome::Failed { message, foreign, unsent } => {
                 let completed = if unsent { Completed::No } else { Completed::Maybe };
                 let kind = if foreign { Kind::Violation } else { Kind::Unreachable };
                 let text = format!("no response came: {message}");

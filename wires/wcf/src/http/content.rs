@@ -3,7 +3,7 @@
 //! An envelope reaches the exchange as UTF-8 text or as binary XML, always whole: packages are put
 //! together, and text in another encoding becomes UTF-8 here, except in packages, whose roots are UTF-8.
 
-use super::multipart::{self, Related};
+use super::multipart::{self, RelatedParameters};
 use crate::soap::{Dialect, Form, Soap};
 use crate::values::ReaderQuotas;
 use bytes::{Buf, Bytes};
@@ -19,7 +19,7 @@ pub(super) struct Format {
     /// How the text is encoded; `None` where the message itself says so (RFC 7303, section 3).
     charset: Option<Encoding>,
     /// Where the message is the root of a package (MTOM).
-    pub(super) related: Option<Related>,
+    pub(super) related: Option<RelatedParameters>,
     /// The action, which SOAP 1.2 may say here.
     pub(super) action: Option<String>,
 }
@@ -76,7 +76,7 @@ impl Format {
         };
         let (charset, action) = (find("charset"), find("action"));
         if essence.eq_ignore_ascii_case("multipart/related") && dialect.form == Form::Text {
-            let related = Related::new(&find, dialect)?;
+            let related = RelatedParameters::new(&find, dialect)?;
             return Some(Self { charset: Some(Encoding::Utf8), related: Some(related), action });
         }
         if !essence.eq_ignore_ascii_case(media_type(dialect)) {

@@ -23,7 +23,7 @@ use crate::limits::too_large;
 use crate::settings::{Binding, Security, Settings};
 use crate::soap::Dialect;
 use everywire_http::ProtocolError;
-use everywire_model::layered::{MakeSession, Proof};
+use everywire_model::layered::{MakeSession, PeerIdentity};
 use everywire_model::{Config, Failure, Session, Violation};
 use everywire_tls::{Channel, Secured, Terms};
 use http::HeaderName;
@@ -38,7 +38,7 @@ pub(crate) fn connecting(config: &Config) -> Box<dyn Session> {
         return Box::new(Connecting::new(config));
     }
     let config = config.clone();
-    let make = move |proof: &Proof| Box::new(Connecting::over(&config, proof.authentication)) as _;
+    let make = move |proof: &PeerIdentity| Box::new(Connecting::over(&config, proof.authentication)) as _;
     secured(settings.tls_channel(), settings.quotas.open_timeout, Box::new(make))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn accepting(config: &Config) -> Box<dyn Session> {
         return Box::new(Accepting::new(config));
     }
     let config = config.clone();
-    let make = move |proof: &Proof| Box::new(Accepting::over(&config, Some(proof))) as _;
+    let make = move |proof: &PeerIdentity| Box::new(Accepting::over(&config, Some(proof))) as _;
     secured(settings.tls_server_channel(), settings.quotas.channel_initialization_timeout, Box::new(make))
 }
 

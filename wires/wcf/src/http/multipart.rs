@@ -4,7 +4,7 @@
 //! texts out of a finished envelope and puts an `xop:Include` in their place, `unpack` does the reverse
 //! before anybody reads the envelope. So neither codec nor servants know of packages.
 //!
-//! State: none beyond one message. `Related` is what a content type says, kept with the connection's last
+//! State: none beyond one message. `RelatedParameters` is what a content type says, kept with the connection's last
 //! one.
 //!
 //! Invariants:
@@ -43,13 +43,13 @@ const ROOT: &str = "http://tempuri.org/0";
 
 /// How a package is read: what its content type says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Related {
+pub(super) struct RelatedParameters {
     boundary: String,
     /// The name of the part that is the envelope; empty: the first.
     start: String,
 }
 
-impl Related {
+impl RelatedParameters {
     /// Reads the parameters of a `multipart/related`; `None` if it holds no envelope of the dialect.
     pub(super) fn new(find: &dyn Fn(&str) -> Option<String>, dialect: Dialect) -> Option<Self> {
         let is_xop = find("type").is_some_and(|kind| kind.eq_ignore_ascii_case("application/xop+xml"));
@@ -79,7 +79,11 @@ struct Part {
 
 /// The envelope of a package, with the octets in their places as base64. Each part may be used once: what comes out is at
 /// most a third larger than what went in.
-pub(super) fn unpack(related: &Related, body: Bytes, quotas: &ReaderQuotas) -> Result<Bytes, Failure> {
+pub(super) fn unpack(
+    related: &RelatedParameters,
+    body: Bytes,
+    quotas: &ReaderQuotas,
+) -> Result<Bytes, Failure> {
     let mut parts = parts(related, &body)?;
     let root = match related.start.as_str() {
         "" => (!parts.is_empty()).then_some(0),
@@ -94,7 +98,7 @@ pub(super) fn unpack(related: &Related, body: Bytes, quotas: &ReaderQuotas) -> R
 
 /// The parts between the boundaries, in order. What stands before the first boundary and behind the last
 /// means nothing.
-fn parts(related: &Related, body: &Bytes) -> Result<Vec<Part>, Failure> {
+fn parts(related: &RelatedParameters, body: &Bytes) -> Result<Vec<Part>, Failure> {
     let delimiter = format!("\r\n--{}", related.boundary);
     let finder = memchr::memmem::Finder::new(delimiter.as_bytes());
     let mut parts = Vec::new();

@@ -15,7 +15,7 @@ use super::contract;
 use crate::address;
 use crate::nbfx;
 use crate::settings::Settings;
-use crate::values::{Reading, TEXT};
+use crate::values::{BodyContext, TEXT};
 use bytes::Bytes;
 use everywire_idl::encoding;
 use everywire_idl::wsdl::{self, Port, names};
@@ -24,7 +24,7 @@ use everywire_model::shape::Name;
 use everywire_model::visit::Nothing;
 use everywire_model::{
     Body, Completed, Contract, Discovery, Failure, Initiator, Interface, Kind, Object, Operation, Outcome,
-    Presence, Present, Profile, Reference, Resolver, Shape,
+    Presence, PresenceList, Profile, Reference, Resolver, Shape,
 };
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub fn discover(object: &Object) -> Result<Discovery, Failure> {
 ///
 /// # Errors
 /// It does not tell, or not in a way that can be read.
-pub fn list(text: &str, resolver: &dyn Resolver) -> Result<Present, Failure> {
+pub fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
     let object = resolver.resolve(&address::parse(text)?)?;
     let (profile, settings) = way(&object)?;
     let contract = ask(&object, &profile, &settings)?;
@@ -241,7 +241,7 @@ fn text(body: &Body) -> Result<String, Failure> {
             Failure::new(Kind::Malformed, Initiator::Peer, message)
         });
     }
-    let words = &Reading::of(body).words;
+    let words = &BodyContext::of(body).words;
     nbfx::xml::to_xml(&body.bytes, |id| words.word(id))
 }
 

@@ -8,7 +8,7 @@ use crate::address;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_idl::wsdl::{self, Description, Port, names};
-use everywire_model::{Interface, Objects, Place, Profile, Servant};
+use everywire_model::{BindAddress, Interface, Objects, Profile, Servant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ struct Object {
     key: Bytes,
     servants: Vec<Arc<dyn Servant>>,
     /// The ways to it.
-    ways: Vec<Way>,
+    ways: Vec<ServicePort>,
 }
 
 /// A way to an object.
 #[derive(Clone)]
-struct Way {
+struct ServicePort {
     /// Of the place where it is served.
     settings: Arc<Settings>,
     /// It accepts at every address of this machine, and nobody said which one to publish: whoever asks spells one.
@@ -48,13 +48,13 @@ impl Service {
             return None;
         };
         let ways = |key: &[u8]| {
-            let way = |place: Place| {
+            let way = |place: BindAddress| {
                 let reach = objects.reach(&place);
                 let mut reached = place;
                 reached.profile_mut().endpoints = reach.endpoints;
                 let published = address::publish("", &[reached], key);
                 let settings = published.profiles.first().map(Settings::of)?;
-                Some(Way { settings, wildcard: reach.wildcard, at: None })
+                Some(ServicePort { settings, wildcard: reach.wildcard, at: None })
             };
             objects.places().into_iter().filter_map(way).collect()
         };
@@ -64,9 +64,9 @@ impl Service {
             let theirs = elsewhere.iter().flat_map(|reference| &reference.profiles);
             let way = |profile: &Profile| {
                 let (settings, at) = (Settings::of(profile), Some(profile.key.clone()));
-                Way { settings, wildcard: false, at }
+                ServicePort { settings, wildcard: false, at }
             };
-            let theirs: Vec<Way> = theirs.filter(|profile| profile.wire == "wcf").map(way).collect();
+            let theirs: Vec<ServicePort> = theirs.filter(|profile| profile.wire == "wcf").map(way).collect();
             Object { ways: if theirs.is_empty() { ways(&key) } else { theirs }, key, servants }
         };
         Some(Self { objects: found.into_iter().map(object).collect() })
@@ -103,7 +103,7 @@ impl Service {
     fn ports(&self, object: &Object, contract: &names::QName, asked: Option<&str>) -> Vec<Port> {
         let asked = asked.filter(|_| self.objects.len() == 1);
         let mut ports: Vec<Port> = Vec::new();
-        for Way { settings, wildcard, at } in &object.ways {
+        for ServicePort { settings, wildcard, at } in &object.ways {
             let own = settings.via(at.as_ref().unwrap_or(&object.key));
             let address = match asked.filter(|_| at.is_none()) {
                 // The caller's spelling of the host leads here.

@@ -6,11 +6,11 @@
 //! for its own count of hops, a policy, a servant. Binary form is turned into text first, so that one
 //! reader serves both.
 
-use super::cursor::{Cursor, Document, Element, Step};
+use super::cursor::{Cursor, CursorEvent, Document, Element};
 use super::outline::is_own;
-use super::put::{Put, alone};
+use super::put::{ElementWriter, alone};
 use super::{Form, Soap};
-use crate::dictionary::Words;
+use crate::dictionary::StringTable;
 use crate::markup;
 use crate::nbfx::{self, xml};
 use crate::text::{self, check_chars};
@@ -46,7 +46,7 @@ pub(super) fn put(form: Form, soap: Soap, scoped: bool, header: &Header, out: &m
     let declared = (header.must_understand && !scoped).then(|| soap.namespace());
     let prefix = if namespace.is_empty() { "" } else { "h" };
     let mut words = alone(form);
-    let mut put = Put::new(form, &mut words);
+    let mut put = ElementWriter::new(form, &mut words);
     put.start(prefix, local);
     put.xmlns(prefix, namespace);
     if let Some(declared) = declared {
@@ -97,7 +97,7 @@ fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
 /// Whether a text is elements, each with its end.
 fn is_whole(text: &str) -> bool {
     let wrapped = format!("<w>{text}</w>");
-    let (bytes, words, quotas) = (wrapped.as_bytes(), &Words::default(), &ReaderQuotas::default());
+    let (bytes, words, quotas) = (wrapped.as_bytes(), &StringTable::default(), &ReaderQuotas::default());
     Document { form: Form::Text, bytes, words, quotas }.check().is_ok()
 }
 
@@ -110,7 +110,7 @@ const MARK: &[u8] = b"urn:everywire:hops";
 ///
 /// # Errors
 /// As [`headers`]: also of headers too long to be read, if they may tell of some.
-pub(crate) fn hops(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<u32> {
+pub(crate) fn hops(body: &Body, words: &StringTable, quotas: &ReaderQuotas) -> Visit<u32> {
     let others = body.headers().is_some_and(|held| !held.raw().is_empty());
     // Names may be declared in front of the headers, too.
     let document = body.bytes.get(..body.base).unwrap_or_default();
@@ -126,7 +126,7 @@ pub(crate) fn hops(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<u
 ///
 /// # Errors
 /// They cannot be read, or are longer than anybody should read.
-pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
+pub(crate) fn headers(body: &Body, words: &StringTable, quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
     let Some(held) = body.headers().filter(|held| !held.raw().is_empty()) else { return Ok(Vec::new()) };
     let document = body.bytes.get(..body.base).unwrap_or_default();
     let length = document.len().max(held.raw().len());
@@ -146,7 +146,7 @@ pub(crate) fn headers(body: &Body, words: &Words, quotas: &ReaderQuotas) -> Visi
 
 /// The headers at the start of a document in text.
 fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
-    let words = &Words::default();
+    let words = &StringTable::default();
     let mut cursor = Cursor::new(Document { form: Form::Text, bytes, words, quotas });
     let root = cursor.root()?;
     let soap = Soap::of_word(&root.namespace).unwrap_or(Soap::V12);
@@ -175,21 +175,21 @@ fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
     let mut has_elements = false;
     loop {
         match cursor.next()? {
-            Step::Open(element) => {
+            CursorEvent::Open(element) => {
                 has_elements = true;
                 start(&element, &mut marked);
                 open.push(element.local);
             }
-            Step::Text(text) => {
+            CursorEvent::Text(text) => {
                 let text = text.into_text();
                 plain.push_str(&text);
                 marked.text(&text);
             }
-            Step::Close => match open.pop() {
+            CursorEvent::Close => match open.pop() {
                 Some(local) => marked.end("", &local),
                 None => break,
             },
-            Step::End => break,
+            CursorEvent::End => break,
         }
         if marked.len() > most {
             let what = "bytes of a header to show";

@@ -7,7 +7,7 @@ use super::cursor::Document;
 use super::faults::Fault;
 use super::head::Head;
 use super::{Dialect, Soap};
-use crate::dictionary::Words;
+use crate::dictionary::StringTable;
 use crate::values::{Form, ReaderQuotas};
 
 /// Where the values of an envelope are.
@@ -30,7 +30,7 @@ pub(crate) struct FaultText {
 
 impl Contents {
     /// Of an envelope of either version of SOAP; nothing if it is broken, or cut off before its body.
-    pub(crate) fn of(form: Form, bytes: &[u8], words: &Words) -> Option<Self> {
+    pub(crate) fn of(form: Form, bytes: &[u8], words: &StringTable) -> Option<Self> {
         let document = Document { form, bytes, words, quotas: &ReaderQuotas::default() };
         [Soap::V12, Soap::V11].into_iter().find_map(|soap| {
             let dialect = Dialect { form, session: false, soap, addressing: true };

@@ -20,7 +20,7 @@
 
 use super::ids::MessageId;
 use super::{Form, ids};
-use crate::dictionary::Words;
+use crate::dictionary::StringTable;
 use crate::limits::{MAX_ATTRIBUTES, MAX_PREFIXES};
 use crate::nbfx::xml::lexical;
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
@@ -35,7 +35,7 @@ use std::borrow::Cow;
 pub(super) struct Document<'a> {
     pub(super) form: Form,
     pub(super) bytes: &'a [u8],
-    pub(super) words: &'a Words,
+    pub(super) words: &'a StringTable,
     pub(super) quotas: &'a ReaderQuotas,
 }
 
@@ -43,14 +43,14 @@ impl Document<'_> {
     /// Reads it to its end: whether every element of it ends and nothing follows.
     pub(super) fn check(self) -> Visit<()> {
         let mut cursor = Cursor::new(self);
-        while !matches!(cursor.next()?, Step::End) {}
+        while !matches!(cursor.next()?, CursorEvent::End) {}
         Ok(())
     }
 }
 
 /// What comes next.
 #[derive(Debug)]
-pub(super) enum Step<'a> {
+pub(super) enum CursorEvent<'a> {
     /// An element begins.
     Open(Element<'a>),
     /// Text.
@@ -155,10 +155,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next step; comments are passed over, attributes come with their element.
-    pub(super) fn next(&mut self) -> Visit<Step<'a>> {
+    pub(super) fn next(&mut self) -> Visit<CursorEvent<'a>> {
         if std::mem::take(&mut self.closing) {
             self.leave();
-            return Ok(Step::Close);
+            return Ok(CursorEvent::Close);
         }
         match &self.source {
             Source::Binary(_) => self.next_record(),
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
     /// The first element of the document.
     pub(super) fn root(&mut self) -> Visit<Element<'a>> {
         match self.next()? {
-            Step::Open(element) => Ok(element),
+            CursorEvent::Open(element) => Ok(element),
             _ => Err(Violation::NoEnvelope.at(0)),
         }
     }
@@ -188,7 +188,7 @@ impl<'a> Cursor<'a> {
         let mut whole: Option<Content<'a>> = None;
         loop {
             match self.next()? {
-                Step::Text(content) => {
+                CursorEvent::Text(content) => {
                     whole = Some(match whole {
                         None => content,
                         Some(first) => {
@@ -197,9 +197,9 @@ impl<'a> Cursor<'a> {
                         }
                     });
                 }
-                Step::Close => return Ok(whole.unwrap_or(Content::Text(Cow::Borrowed("")))),
-                Step::Open(element) => return Err(Violation::UnexpectedElement.at(element.at)),
-                Step::End => return Err(Violation::Truncated.at(self.position())),
+                CursorEvent::Close => return Ok(whole.unwrap_or(Content::Text(Cow::Borrowed("")))),
+                CursorEvent::Open(element) => return Err(Violation::UnexpectedElement.at(element.at)),
+                CursorEvent::End => return Err(Violation::Truncated.at(self.position())),
             }
         }
     }
@@ -271,7 +271,7 @@ impl<'a> Cursor<'a> {
         // An element is open, so there is one to subtract.
         let outside = self.depth - 1;
         while self.depth > outside {
-            if let Step::End = self.next()? {
+            if let CursorEvent::End = self.next()? {
                 return Err(Violation::Truncated.at(self.position()));
             }
         }
@@ -282,10 +282,10 @@ impl<'a> Cursor<'a> {
     pub(super) fn child(&mut self) -> Visit<Option<Element<'a>>> {
         loop {
             match self.next()? {
-                Step::Open(element) => return Ok(Some(element)),
-                Step::Close => return Ok(None),
-                Step::Text(_) => {}
-                Step::End => return Err(Violation::Truncated.at(self.position())),
+                CursorEvent::Open(element) => return Ok(Some(element)),
+                CursorEvent::Close => return Ok(None),
+                CursorEvent::Text(_) => {}
+                CursorEvent::End => return Err(Violation::Truncated.at(self.position())),
             }
         }
     }
@@ -349,20 +349,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next step of binary form.
-    fn next_record(&mut self) -> Visit<Step<'a>> {
+    fn next_record(&mut self) -> Visit<CursorEvent<'a>> {
         loop {
-            let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
+            let Source::Binary(reader) = &mut self.source else { return Ok(CursorEvent::End) };
             let at = reader.position();
-            let Some(record) = reader.read()? else { return Ok(Step::End) };
+            let Some(record) = reader.read()? else { return Ok(CursorEvent::End) };
             match record {
                 Record::Element(prefix, name) => return self.element(at, prefix, name),
                 Record::Text(text, ends) => {
                     self.closing = ends;
-                    return Ok(Step::Text(self.content(&text, at)?));
+                    return Ok(CursorEvent::Text(self.content(&text, at)?));
                 }
                 Record::End => {
                     self.leave();
-                    return Ok(Step::Close);
+                    return Ok(CursorEvent::Close);
                 }
                 // An array is no part of an envelope; in a body that is passed over, its parts balance.
                 Record::Comment(_) | Record::Array | Record::Items(..) => {}
@@ -372,17 +372,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next step of text form.
-    fn next_token(&mut self) -> Visit<Step<'a>> {
-        let Source::Text(reader) = &mut self.source else { return Ok(Step::End) };
+    fn next_token(&mut self) -> Visit<CursorEvent<'a>> {
+        let Source::Text(reader) = &mut self.source else { return Ok(CursorEvent::End) };
         let at = reader.position();
         let tag = match reader.next()? {
             Some(text::Event::Start(tag)) => tag,
-            Some(text::Event::Text(text)) => return Ok(Step::Text(Content::Text(text))),
+            Some(text::Event::Text(text)) => return Ok(CursorEvent::Text(Content::Text(text))),
             Some(text::Event::End) => {
                 self.leave();
-                return Ok(Step::Close);
+                return Ok(CursorEvent::Close);
             }
-            None => return Ok(Step::End),
+            None => return Ok(CursorEvent::End),
         };
         // Declarations on an element hold for its own name, too: they are read first.
         self.depth += 1;
@@ -403,12 +403,12 @@ impl<'a> Cursor<'a> {
         self.open(namespace, Cow::Borrowed(tag.local), attributes, [at, inside])
     }
 
-    fn element(&mut self, at: usize, prefix: Prefix<'a>, name: Word<'a>) -> Visit<Step<'a>> {
+    fn element(&mut self, at: usize, prefix: Prefix<'a>, name: Word<'a>) -> Visit<CursorEvent<'a>> {
         self.depth += 1;
         let local = self.word(name, at)?;
         let mut attributes = Vec::new();
         let inside = loop {
-            let Source::Binary(reader) = &mut self.source else { return Ok(Step::End) };
+            let Source::Binary(reader) = &mut self.source else { return Ok(CursorEvent::End) };
             // The record that is no attribute is left for the next step.
             let mut ahead = reader.clone();
             let at = ahead.position();
@@ -441,13 +441,13 @@ impl<'a> Cursor<'a> {
         local: Cow<'a, str>,
         mut attributes: Vec<Attribute<'a>>,
         [at, inside]: [usize; 2],
-    ) -> Visit<Step<'a>> {
+    ) -> Visit<CursorEvent<'a>> {
         for attribute in &mut attributes {
             if !attribute.namespace.is_empty() {
                 attribute.namespace = self.resolve(&attribute.namespace)?;
             }
         }
-        Ok(Step::Open(Element { namespace, local, attributes, at, inside }))
+        Ok(CursorEvent::Open(Element { namespace, local, attributes, at, inside }))
     }
 
     fn word(&self, word: Word<'a>, at: usize) -> Visit<Cow<'a, str>> {

@@ -23,7 +23,7 @@ use super::cursor::{Cursor, Document, Element};
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY};
 use super::outline::is_own;
-use super::parameters::{self, Echoed, Endpoint};
+use super::parameters::{self, EchoedHeaders, Endpoint};
 use super::rm::Headers;
 use super::{Dialect, Form, Soap};
 use crate::limits::MAX_HEADERS;
@@ -247,13 +247,13 @@ impl<'a> Head<'a> {
     }
 
     /// What answers and faults repeat, in the form of the message; nothing if that is nothing.
-    pub(super) fn echoed(&self, form: Form) -> Visit<Option<Box<Echoed>>> {
+    pub(super) fn echoed(&self, form: Form) -> Visit<Option<Box<EchoedHeaders>>> {
         let faults = self.fault_headers.as_ref().unwrap_or(&self.reply_headers);
         if self.reply_headers.is_empty() && faults.is_empty() {
             return Ok(None);
         }
         let reply = parameters::written(form, &self.reply_headers)?;
-        Ok(Some(Box::new(Echoed { reply, fault: parameters::written(form, faults)? })))
+        Ok(Some(Box::new(EchoedHeaders { reply, fault: parameters::written(form, faults)? })))
     }
 
     /// Whether no answer is wanted.

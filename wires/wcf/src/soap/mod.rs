@@ -15,6 +15,7 @@ mod contents;
 mod cursor;
 mod faults;
 mod head;
+mod head_cache;
 mod ids;
 mod names;
 mod outline;
@@ -23,13 +24,12 @@ mod passage;
 mod put;
 mod rm;
 mod security;
-mod seen;
 mod template;
 mod waiting;
 
 pub(crate) use blocks::{HOPS, check as check_block, headers, hops};
 pub(crate) use channel::signal_of;
-pub use channel::{Answered, Flushed, Side, SoapChannel, Started};
+pub use channel::{Flushed, Side, SoapChannel, WrittenCall, WrittenReply};
 pub(crate) use contents::Contents;
 pub(crate) use rm::{Orphans, Sequences};
 

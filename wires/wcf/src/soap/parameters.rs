@@ -4,7 +4,7 @@
 //! They are kept as text until the answer is written, which may be in another message than the next one; so their size is
 //! bounded.
 
-use super::cursor::{Cursor, Element, Step};
+use super::cursor::{Cursor, CursorEvent, Element};
 use super::names::ADDRESSING;
 use super::outline::is_own;
 use super::{Form, Soap};
@@ -29,7 +29,7 @@ pub(super) struct Endpoint<'a> {
 
 /// What is echoed, as it is written.
 #[derive(Debug, Default)]
-pub(super) struct Echoed {
+pub(super) struct EchoedHeaders {
     /// In an answer.
     pub(super) reply: Vec<u8>,
     /// In a fault.
@@ -87,16 +87,16 @@ fn copy<'a>(cursor: &mut Cursor<'a>, block: Element<'a>, out: &mut Writer) -> Vi
             return Ok(());
         }
         match cursor.next()? {
-            Step::Open(element) => {
+            CursorEvent::Open(element) => {
                 start(&element, out);
                 open.push(element.local);
             }
-            Step::Text(text) => out.text(&text.into_text()),
-            Step::Close => {
+            CursorEvent::Text(text) => out.text(&text.into_text()),
+            CursorEvent::Close => {
                 out.end("", local);
                 open.pop();
             }
-            Step::End => return Ok(()),
+            CursorEvent::End => return Ok(()),
         }
     }
     Ok(())

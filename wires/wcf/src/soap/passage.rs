@@ -7,10 +7,10 @@
 use super::blocks;
 use super::names::{ADDRESSING, AUGUST};
 use super::outline::{Block, Outline, Scope};
-use super::put::{Put, alone};
-use super::template::Saying;
+use super::put::{ElementWriter, alone};
+use super::template::HeadContents;
 use super::{Dialect, Form};
-use crate::dictionary::Words;
+use crate::dictionary::StringTable;
 use crate::nbfx::{Reader, Record, Text, Word, Writer};
 use crate::text;
 use crate::violations::Violation;
@@ -20,18 +20,18 @@ use everywire_model::{Header, Headers};
 use std::ops::Range;
 
 /// What the headers of this connection say.
-pub(super) struct Own<'a> {
+pub(super) struct ConnectionHeaders<'a> {
     /// What is asked for; nothing leaves the action as it came.
     pub(super) action: Option<&'a str>,
     /// All else; its headers are those of security.
-    pub(super) saying: Saying<'a>,
+    pub(super) saying: HeadContents<'a>,
     /// Changes: those that came with the body, and those beside it.
     /// A block that one of them replaces or removes does not go on.
     pub(super) changes: [Option<&'a Headers>; 2],
 }
 
 /// A head to send, and where the rest begins in the document that it belongs to.
-pub(super) struct Made {
+pub(super) struct RebuiltHead {
     /// Up to the end of the body's start tag.
     pub(super) head: Vec<u8>,
     /// Where its identifier is, for a template.
@@ -41,7 +41,12 @@ pub(super) struct Made {
 }
 
 /// The head of a message that is passed on.
-pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own: &Own<'_>) -> Visit<Made> {
+pub(super) fn make(
+    dialect: Dialect,
+    outline: &Outline<'_>,
+    document: &[u8],
+    own: &ConnectionHeaders<'_>,
+) -> Visit<RebuiltHead> {
     let soap = dialect.soap;
     if outline.soap != soap {
         return Err(needs_contract("an envelope of another version of SOAP"));
@@ -49,7 +54,7 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
     let part = |range: &Range<usize>| document.get(range.clone()).unwrap_or_default();
     // No words of a session: the numbers in what follows are those of the other one.
     let mut words = alone(dialect.form);
-    let mut put = Put::new(dialect.form, &mut words);
+    let mut put = ElementWriter::new(dialect.form, &mut words);
     put.raw(part(&outline.envelope));
     let mut changed = own.changes.iter().flatten().filter(|changes| !changes.edits().is_empty()).peekable();
     let edited = changed.peek().is_some();
@@ -105,20 +110,20 @@ pub(super) fn make(dialect: Dialect, outline: &Outline<'_>, document: &[u8], own
         }
     }
     put.raw(part(&outline.body));
-    Ok(Made { head: put.into_bytes(), hole, inside: outline.body.end })
+    Ok(RebuiltHead { head: put.into_bytes(), hole, inside: outline.body.end })
 }
 
 /// Writes the headers of addressing. Returns where the identifier is.
 fn addressing(
-    put: &mut Put<'_>,
+    put: &mut ElementWriter<'_>,
     scope: Scope,
     soap: &str,
-    own: &Own<'_>,
+    own: &ConnectionHeaders<'_>,
     action: Option<(&[u8], &str)>,
 ) -> Option<usize> {
     // The prefixes of these headers may mean something else in the envelope that came: then each header
     // declares its own.
-    let open = |put: &mut Put<'_>, name, demands| {
+    let open = |put: &mut ElementWriter<'_>, name, demands| {
         put.start("a", name);
         if !scope.addressing {
             put.xmlns("a", ADDRESSING);
@@ -177,7 +182,7 @@ fn end_tag(form: Form, start: &[u8]) -> Vec<u8> {
 
 /// A word that is none of a session.
 /// Static words keep their numbers: everybody has those.
-fn spelled<'w>(word: Word<'w>, words: &'w Words, at: usize) -> Visit<Word<'w>> {
+fn spelled<'w>(word: Word<'w>, words: &'w StringTable, at: usize) -> Visit<Word<'w>> {
     match word {
         Word::Id(id) if !id.is_multiple_of(2) => {
             words.word(id).map(Word::Inline).ok_or_else(|| Violation::UnknownWord.at(at))
@@ -188,7 +193,7 @@ fn spelled<'w>(word: Word<'w>, words: &'w Words, at: usize) -> Visit<Word<'w>> {
 
 /// A document in binary XML without numbers of a session.
 /// It is copied record by record. The session that it goes to has words of its own, under other numbers.
-pub(super) fn spell_out(document: &[u8], words: &Words) -> Visit<Vec<u8>> {
+pub(super) fn spell_out(document: &[u8], words: &StringTable) -> Visit<Vec<u8>> {
     let (mut reader, mut writer) = (Reader::new(document), Writer::new());
     loop {
         let at = reader.position();

@@ -1,6 +1,6 @@
 //! Writing what stands around bodies, in either form.
 //!
-//! `Put` writes envelopes, headers, faults and messages of reliable messaging to a buffer of its own. Its
+//! `ElementWriter` writes envelopes, headers, faults and messages of reliable messaging to a buffer of its own. Its
 //! callers are inside of this folder and have checked the names that they write, mostly literals; `end` repeats the name
 //! that `start` was given.
 //!
@@ -30,9 +30,9 @@ pub(super) fn alone(form: Form) -> Outgoing {
 }
 
 /// What `write` puts, for somewhere inside an envelope.
-pub(super) fn written(form: Form, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+pub(super) fn written(form: Form, write: impl FnOnce(&mut ElementWriter<'_>)) -> Vec<u8> {
     let mut words = alone(form);
-    let mut put = Put::new(form, &mut words);
+    let mut put = ElementWriter::new(form, &mut words);
     write(&mut put);
     put.into_bytes()
 }
@@ -42,7 +42,7 @@ pub(super) fn written(form: Form, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
 const ROOM: usize = 512;
 
 /// Writes elements to bytes. Prefixes are letters, or empty for none.
-pub(super) struct Put<'w> {
+pub(super) struct ElementWriter<'w> {
     words: &'w mut Outgoing,
     writer: Writer,
     /// Prefix and name, for the end tags of text form.
@@ -55,7 +55,7 @@ enum Writer {
     Binary(nbfx::Writer),
 }
 
-impl<'w> Put<'w> {
+impl<'w> ElementWriter<'w> {
     pub(super) fn new(form: Form, words: &'w mut Outgoing) -> Self {
         let writer = match form {
             Form::Text => Writer::Text(text::Writer::with_capacity(ROOM)),

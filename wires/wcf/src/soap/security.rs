@@ -145,7 +145,7 @@ impl Header {
     ///
     /// It is not well-formed, or says something twice.
     fn read(cursor: &mut Cursor<'_>) -> Visit<Self> {
-        let mut found = Found::default();
+        let mut found = SecurityFields::default();
         while let Some(group) = cursor.child()? {
             while let Some(leaf) = cursor.child()? {
                 found.take(cursor, &group.local, &leaf)?;
@@ -184,7 +184,7 @@ impl fmt::Debug for Header {
 
 /// What was read so far; each leaf once.
 #[derive(Default)]
-struct Found {
+struct SecurityFields {
     created: Option<SystemTime>,
     expires: Option<SystemTime>,
     user: Option<String>,
@@ -193,7 +193,7 @@ struct Found {
     digest: bool,
 }
 
-impl Found {
+impl SecurityFields {
     /// Takes an element, up to its end. Elements that are not known mean nothing.
     fn take(&mut self, cursor: &mut Cursor<'_>, group: &str, leaf: &Element<'_>) -> Visit<()> {
         let time = |text: &str| moment(text).ok_or_else(|| Violation::BadValue.at(leaf.at));
@@ -285,7 +285,7 @@ fn moment(text: &str) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dictionary::Words;
+    use crate::dictionary::StringTable;
     use crate::settings::Binding;
     use crate::soap::cursor::Document;
     use crate::values::ReaderQuotas;
@@ -315,7 +315,7 @@ mod tests {
             put.raw(bytes);
             put.end();
         });
-        let (words, quotas) = (&Words::default(), &ReaderQuotas::default());
+        let (words, quotas) = (&StringTable::default(), &ReaderQuotas::default());
         let mut cursor = Cursor::new(Document { form, bytes: &document, words, quotas });
         cursor.child()?;
         assert!(cursor.child()?.is_some_and(|element| element.is(SECURITY, "Security")));

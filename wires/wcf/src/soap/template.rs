@@ -7,7 +7,7 @@
 
 use super::ids::{self, MessageId};
 use super::names::{ADDRESSING, ANONYMOUS};
-use super::put::Put;
+use super::put::ElementWriter;
 use super::{Dialect, Form};
 use crate::dictionary::Outgoing;
 use crate::nbfx::integer;
@@ -94,7 +94,7 @@ impl Template {
 
 /// What a head to send says.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Saying<'a> {
+pub(super) struct HeadContents<'a> {
     pub(super) action: &'a str,
     /// Of the message itself, which then wants an answer.
     pub(super) message_id: Option<&'a [u8; 16]>,
@@ -110,7 +110,7 @@ pub(super) struct Saying<'a> {
     pub(super) not_understood: &'a [(String, String)],
 }
 
-impl Saying<'_> {
+impl HeadContents<'_> {
     /// The head, from the first byte of the document to the first byte inside its body; with where the identifier is, and
     /// where more headers have their place.
     pub(super) fn head(
@@ -118,7 +118,7 @@ impl Saying<'_> {
         dialect: Dialect,
         words: &mut Outgoing,
     ) -> (Vec<u8>, Option<usize>, Option<usize>) {
-        let mut put = Put::new(dialect.form, words);
+        let mut put = ElementWriter::new(dialect.form, words);
         let (mut hole, mut room) = (None, None);
         put.start("s", "Envelope");
         put.xmlns("s", dialect.soap.namespace());
@@ -147,8 +147,8 @@ impl Saying<'_> {
     }
 
     /// The headers of WS-Addressing in the order in which WCF writes them. Returns where the identifier is.
-    fn addressing(&self, put: &mut Put<'_>) -> Option<usize> {
-        let open = |put: &mut Put<'_>, name, demands| {
+    fn addressing(&self, put: &mut ElementWriter<'_>) -> Option<usize> {
+        let open = |put: &mut ElementWriter<'_>, name, demands| {
             put.start("a", name);
             if demands {
                 put.attribute("s", "mustUnderstand", "1");
@@ -163,8 +163,8 @@ impl Saying<'_> {
     /// What follows the action; `open` begins a header, which must be understood or need not be.
     pub(super) fn correlation(
         &self,
-        put: &mut Put<'_>,
-        open: impl Fn(&mut Put<'_>, &'static str, bool),
+        put: &mut ElementWriter<'_>,
+        open: impl Fn(&mut ElementWriter<'_>, &'static str, bool),
     ) -> Option<usize> {
         let mut hole = None;
         if let Some(guid) = self.message_id {

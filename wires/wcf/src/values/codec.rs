@@ -4,9 +4,9 @@
 //! place that the session noted. `write` serves those who make a body without a session, so it uses static
 //! words only.
 
+use super::body_context::{BINARY, BINARY_INSIDE, BodyContext, TEXT};
 use super::cursor::{BinaryCursor, TextCursor};
 use super::output::Output;
-use super::reading::{BINARY, BINARY_INSIDE, Reading, TEXT};
 use super::sink::ElementSink;
 use super::source::ElementSource;
 use super::{Form, bare};
@@ -36,12 +36,12 @@ impl Codec for XmlCodec {
     }
 
     fn headers(&self, body: &Body) -> Visit<Vec<Header>> {
-        let Reading { words, quotas, .. } = Reading::of(body);
+        let BodyContext { words, quotas, .. } = BodyContext::of(body);
         crate::soap::headers(body, words, quotas)
     }
 
     fn hops(&self, body: &Body) -> Visit<u32> {
-        let Reading { words, quotas, .. } = Reading::of(body);
+        let BodyContext { words, quotas, .. } = BodyContext::of(body);
         crate::soap::hops(body, words, quotas)
     }
 
@@ -51,7 +51,7 @@ impl Codec for XmlCodec {
     }
 
     fn read<'a>(&self, body: &'a Body, visit: &mut dyn FnMut(&mut dyn Source<'a>) -> Visit<()>) -> Visit<()> {
-        let reading = Reading::of(body);
+        let reading = BodyContext::of(body);
         // A body that begins at 0 was written by `write`: there is no envelope around it.
         let outer = if body.base > 0 { ENVELOPE_DEPTH } else { 0 };
         if body.dialect == TEXT {

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 /// An element whose start and attributes were read.
 #[derive(Debug, Clone)]
-pub(super) struct Entered<'a> {
+pub(super) struct OpenElement<'a> {
     /// Its name without a prefix.
     pub(super) name: &'a str,
     /// Where it starts.
@@ -38,7 +38,7 @@ pub(super) struct Entered<'a> {
     pub(super) kind: Option<Cow<'a, str>>,
 }
 
-impl<'a> Entered<'a> {
+impl<'a> OpenElement<'a> {
     pub(super) fn new(name: &'a str, at: usize) -> Self {
         Self { name, at, nil: false, refers: false, referred: false, kind: None }
     }
@@ -58,7 +58,7 @@ pub(super) struct Run<'a> {
 /// An attribute of an element, and the prefixes that the element declares.
 /// It is read only where a prefix matters, since it copies.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AttributeText {
     /// The element's prefix.
     pub(super) element: String,
     pub(super) prefix: String,
@@ -68,7 +68,7 @@ pub(super) struct Told {
 
 /// An attribute of an element, as a value.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct AttributeValue<'a> {
     /// The prefix of its name, or nothing.
     pub(super) prefix: Cow<'a, str>,
     pub(super) name: &'a str,
@@ -88,7 +88,7 @@ pub(super) trait Cursor<'a>: Sized {
     fn ahead(&self) -> Self;
 
     /// Enters the next element inside the open one; nothing before its end, or before an array record.
-    fn enter(&mut self) -> Visit<Option<Entered<'a>>>;
+    fn enter(&mut self) -> Visit<Option<OpenElement<'a>>>;
 
     /// The local name of the next element inside the open one and what stands behind its start, where that is quickly found and
     /// nothing is said of it but its name; [`Cursor::pass`] enters it.
@@ -129,10 +129,10 @@ pub(super) trait Cursor<'a>: Sized {
     fn is_marked(&self) -> Visit<bool>;
 
     /// The prefixed attribute of this name, the last one if there are more, of the open element, which starts at this offset.
-    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told>;
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<AttributeText>;
 
     /// The attributes of the element that starts at this offset, but for declarations of namespaces.
-    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>>;
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<AttributeValue<'a>>>;
 
     /// How many elements are in the open one, those of arrays included.
     /// Nothing moves. Sequences must know their length before their items are read; the price is a second
@@ -191,12 +191,12 @@ fn is_data(prefix: &str, local: &str) -> bool {
 
 /// What stands in an open element, to find text beside elements.
 #[derive(Default)]
-struct Beside {
+struct ElementContents {
     text: bool,
     element: bool,
 }
 
-impl Beside {
+impl ElementContents {
     /// Whether both do.
     fn is_mixed(&self) -> bool {
         self.text && self.element

@@ -61,12 +61,12 @@ pub(super) struct Member {
     pub(super) namespace: NamespaceId,
     pub(super) node: NodeId,
     /// Data contracts have elements only; the others are XmlSerializer's.
-    pub(super) place: Place,
+    pub(super) place: MemberForm,
 }
 
 /// Where a member stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemberForm {
     /// It is an element.
     Element,
     /// It is one, unless it holds nothing.
@@ -173,7 +173,7 @@ impl Build {
 
     /// A member that is an element; its shape becomes a node.
     fn member(&mut self, name: &str, namespace: NamespaceId, shape: &Shape) -> Member {
-        Member { name: Term::new(name), namespace, node: self.node(shape), place: Place::Element }
+        Member { name: Term::new(name), namespace, node: self.node(shape), place: MemberForm::Element }
     }
 
     /// A member of a struct, which may be something else than an element.
@@ -184,8 +184,8 @@ impl Build {
         let (place, node) = match Mark::of(shape) {
             None => return self.member(name, namespace, shape),
             Some(Mark::Element) => return self.member(name, namespace, target),
-            Some(Mark::Left(..)) => (Place::Left, self.node(target)),
-            Some(Mark::Text) => (Place::Text, self.node(target)),
+            Some(Mark::Left(..)) => (MemberForm::Left, self.node(target)),
+            Some(Mark::Text) => (MemberForm::Text, self.node(target)),
             Some(Mark::Attribute(attribute)) => {
                 let space =
                     (!attribute.namespace.is_empty()).then(|| self.graph.add_namespace(attribute.namespace));
@@ -199,12 +199,12 @@ impl Build {
                     default if list || (!told && default.is_none()) => Empty::Left,
                     _ => Empty::Written,
                 };
-                let place = Place::Attribute(space, empty);
+                let place = MemberForm::Attribute(space, empty);
                 return Member { place, ..self.member(attribute.name, namespace, target) };
             }
             Some(Mark::Items) => {
                 let item = self.member(name, namespace, target.element().unwrap_or(target));
-                (Place::Items, self.add(Node::Items { own: namespace, item, array: None }))
+                (MemberForm::Items, self.add(Node::Items { own: namespace, item, array: None }))
             }
             // `xs:choice` that repeats: each item has the element of its kind.
             Some(Mark::Choices) => {
@@ -213,8 +213,8 @@ impl Build {
                     _ => Vec::new(),
                 };
                 let node = self.add(Node::Named { own: namespace, arms });
-                let item = Member { name: Term::new(name), namespace, node, place: Place::Element };
-                (Place::Items, self.add(Node::Items { own: namespace, item, array: None }))
+                let item = Member { name: Term::new(name), namespace, node, place: MemberForm::Element };
+                (MemberForm::Items, self.add(Node::Items { own: namespace, item, array: None }))
             }
         };
         Member { name: Term::new(name), namespace, node, place }
@@ -293,7 +293,7 @@ impl Build {
             }
             members.push(self.placed(&field.name, namespace, &field.shape));
         }
-        let apart = members.iter().any(|member| matches!(member.place, Place::Attribute(..)));
+        let apart = members.iter().any(|member| matches!(member.place, MemberForm::Attribute(..)));
         Node::Fields { own, others, members, name: Term::new(local), apart }
     }
 

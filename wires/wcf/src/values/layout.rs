@@ -4,7 +4,7 @@
 //! (`{NAMESPACE}Operation`), the namespace of its members, the name of the result (`OperationResult`), and
 //! which parameters are headers.
 
-use super::graph::{Graph, Member, NamespaceId, Node, Place};
+use super::graph::{Graph, Member, MemberForm, NamespaceId, Node};
 use super::output::Output;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
@@ -47,7 +47,7 @@ impl Layout {
             if field.name == "return" && !result.is_empty() {
                 member.name = Term::new(result);
                 // Each item is an element of that name then.
-                if let (Place::Items, Some(Node::Items { item, .. })) =
+                if let (MemberForm::Items, Some(Node::Items { item, .. })) =
                     (member.place, graph.nodes.get_mut(member.node))
                 {
                     item.name = member.name.clone();

@@ -13,6 +13,7 @@
 //! `source` reads values from a `cursor`. Each of the two has files for what is not an element of its own
 //! (`apart`), as XmlSerializer's contracts have it.
 
+mod body_context;
 mod codec;
 mod cursor;
 mod graph;
@@ -21,18 +22,17 @@ mod layout;
 mod names;
 mod output;
 mod quotas;
-mod reading;
 mod scalar;
 mod sink;
 mod source;
 
+pub use body_context::{BINARY, BINARY_INSIDE, BodyContext, TEXT};
 pub use codec::{NAME, XML, XmlCodec};
 pub use everywire_idl::wsdl::names::QName;
 pub use known::Types;
 pub use layout::Layout;
 pub(crate) use names::XSI;
 pub use quotas::{Quota, ReaderQuotas};
-pub use reading::{BINARY, BINARY_INSIDE, Reading, TEXT};
 pub(crate) use sink::write_rest;
 pub use sink::{write_body, write_detail};
 

@@ -20,16 +20,16 @@
 //! * `within` is asked when a composite opens or a scalar begins, so the output exceeds `most` by one value
 //!   at the most. Spliced octets are not counted; they are in memory already.
 
-mod apart;
+mod detached_value;
 
 use super::Form;
 use crate::dictionary::{Outgoing, Term};
 use crate::markup;
 use crate::nbfx::{Item, Text, integer, records, xml};
 use crate::text::{base64, escape, quote};
-use apart::{Apart, put_name, put_text};
-pub(super) use apart::{Named, XML};
 use bytes::Bytes;
+use detached_value::{DetachedValue, put_name, put_text};
+pub(super) use detached_value::{Named, XML};
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::{Failure, Initiator, SendBuffer, Visit};
 use std::io::Write;
@@ -59,7 +59,7 @@ pub(super) struct Output<'s> {
     /// Where a part begins that is taken out when it is complete.
     part: Option<usize>,
     /// The value that is written apart from the elements.
-    apart: Option<Box<Apart>>,
+    apart: Option<Box<DetachedValue>>,
     /// How long the output may become.
     most: usize,
 }

@@ -43,7 +43,7 @@ use everywire_model::send_buffer::Mark;
 use everywire_model::shape::{Enum, Shape, Struct, Text};
 use everywire_model::visit::{Encode, Numbers, Sink, Visit};
 use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference, SendBuffer};
-use frames::{Begun, Frame, Graphs, Kind, Scope};
+use frames::{Frame, Graphs, Kind, Scope, ValueStart};
 use std::sync::LazyLock;
 
 /// Writes the content of a body, or one value as an element.
@@ -154,7 +154,7 @@ impl<'s> ElementSink<'s> {
     }
 
     /// How a text is written whose type the neutral model does not have.
-    fn notation(&self, begun: Begun) -> Option<Notation> {
+    fn notation(&self, begun: ValueStart) -> Option<Notation> {
         let graph = self.graphs.get(begun.graph).ok()?;
         match graph.nodes.get(behind(graph, begun.node)) {
             Some(Node::Leaf(notation)) => *notation,
@@ -164,7 +164,7 @@ impl<'s> ElementSink<'s> {
 
     /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
     /// it.
-    fn typed_text(&mut self, notation: Notation, begun: Begun, value: &str) -> Visit<()> {
+    fn typed_text(&mut self, notation: Notation, begun: ValueStart, value: &str) -> Visit<()> {
         let record = match notation {
             Notation::Decimal => parse_decimal(value).map(Value::Decimal),
             // Only the values of operations are records of dates; those inside of types are text.

@@ -6,7 +6,7 @@
 //!
 //! State (`state.rs`): the cursor, a stack of frames for open composites above the one of the nameless
 //! struct, and what was found out of its place: a struct whose members stand in another order (`Jumble`),
-//! elements that others refer to (`aside`), attributes and texts that were read ahead (`Apart`).
+//! elements that others refer to (`aside`), attributes and texts that were read ahead (`ValuesOutsideElements`).
 //!
 //! Invariants:
 //!
@@ -31,8 +31,8 @@ mod untyped;
 
 pub(super) use state::ElementSource;
 
-use super::Reading;
-use super::cursor::{Cursor, Entered, Run};
+use super::BodyContext;
+use super::cursor::{Cursor, OpenElement, Run};
 use super::graph::is_derived;
 use super::names::{self, Notation, SCHEMA, notation, schema_duration, schema_shape};
 use super::scalar::Content;
@@ -42,7 +42,7 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Handle, Reference};
-use state::{Apart, Frame, Kind, Next};
+use state::{Frame, Kind, NextValue, ValuesOutsideElements};
 use std::borrow::Cow;
 
 /// A whole number as it was found.
@@ -69,7 +69,7 @@ macro_rules! integers {
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// A source over the place of a cursor in a body's document.
     #[inline]
-    pub(super) fn new(cursor: C, body: &'a Body, reading: &'a Reading) -> Self {
+    pub(super) fn new(cursor: C, body: &'a Body, reading: &'a BodyContext) -> Self {
         Self {
             cursor,
             aside: Vec::new(),
@@ -117,9 +117,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return self.cursor.content(&mut self.budget).map(Some);
         }
         match self.next_item()? {
-            Next::Content(content) => return Ok(Some(content)),
-            Next::Missing => return Ok(None),
-            Next::Element => {}
+            NextValue::Content(content) => return Ok(Some(content)),
+            NextValue::Missing => return Ok(None),
+            NextValue::Element => {}
         }
         match self.enter()? {
             None => Ok(self.default()),
@@ -133,9 +133,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     fn integer(&mut self) -> Visit<Integer<'a>> {
         if !self.enter_plain() {
             match self.next_item()? {
-                Next::Content(content) => return Ok(Integer::Other(content)),
-                Next::Missing => return Ok(Integer::Missing),
-                Next::Element => {}
+                NextValue::Content(content) => return Ok(Integer::Other(content)),
+                NextValue::Missing => return Ok(Integer::Missing),
+                NextValue::Element => {}
             }
             match self.enter()? {
                 None => return Ok(self.default().map_or(Integer::Missing, Integer::Other)),
@@ -151,20 +151,20 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// What comes next, if it is not in an element of its own.
-    fn next_item(&mut self) -> Visit<Next<'a>> {
+    fn next_item(&mut self) -> Visit<NextValue<'a>> {
         if !matches!(self.frames.last(), Some(Frame { kind: Kind::Items, .. })) {
             return self.next_apart();
         }
         self.find_run()?;
-        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
-        let Some((kind, data)) = frame.run else { return Ok(Next::Element) };
+        let Some(frame) = self.frames.last_mut() else { return Ok(NextValue::Element) };
+        let Some((kind, data)) = frame.run else { return Ok(NextValue::Element) };
         let Some((raw, rest)) = data.split_at_checked(kind.width()) else {
             return self.wrong(Violation::Misuse);
         };
         frame.run = Some((kind, rest)).filter(|(_, rest)| !rest.is_empty());
         frame.index += 1;
         let text = self.found(item(kind, raw), Violation::OutOfRange)?;
-        Ok(Next::Content(Content::of(text, None)))
+        Ok(NextValue::Content(Content::of(text, None)))
     }
 
     /// Enters an array record, if one comes next; empty ones say nothing.
@@ -200,7 +200,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Enters the element of the value that begins now, if it has something in it. One that is nil is read to its
     /// end at once.
-    fn enter_filled(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter_filled(&mut self) -> Visit<Option<OpenElement<'a>>> {
         match self.enter()? {
             Some(entered) if entered.nil => self.cursor.finish().map(|()| None),
             entered => Ok(entered),
@@ -208,7 +208,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// The same of an object: a list or a map has it, so nothing is no object of zeros.
-    fn enter_object(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter_object(&mut self) -> Visit<Option<OpenElement<'a>>> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let is_held = matches!(frame.kind, Kind::Items | Kind::Flat(_) | Kind::Pairs(_));
         let entered = self.enter_filled()?;
@@ -237,13 +237,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Opens a frame whose value has the element of this one; nothing if there is none.
     fn open_passing(&mut self, kind: Kind) -> Visit<usize> {
         match self.next_apart()? {
-            Next::Element => {}
-            Next::Missing => {
+            NextValue::Element => {}
+            NextValue::Missing => {
                 self.push(Frame::new(kind, 0))?;
                 return Ok(0);
             }
-            Next::Content(content) => {
-                let apart = Some(Box::new(Apart::of(content)));
+            NextValue::Content(content) => {
+                let apart = Some(Box::new(ValuesOutsideElements::of(content)));
                 self.push(Frame { apart, ..Frame::new(kind, 1) })?;
                 return Ok(1);
             }
@@ -366,13 +366,13 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
     fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
         let notation = self.notation();
         match self.next_item()? {
-            Next::Element => {}
-            Next::Missing => return Ok(Cow::Borrowed("")),
+            NextValue::Element => {}
+            NextValue::Missing => return Ok(Cow::Borrowed("")),
             // An attribute's prefix is one of the element around it.
-            Next::Content(content) if notation == Some(Notation::QName) => {
+            NextValue::Content(content) if notation == Some(Notation::QName) => {
                 return self.qualified(content.text());
             }
-            Next::Content(content) => return self.bounded(shape, content.text()),
+            NextValue::Content(content) => return self.bounded(shape, content.text()),
         }
         let Some(entered) = self.enter()? else {
             return Ok(self.default().map_or(Cow::Borrowed(""), Content::text));
@@ -400,15 +400,15 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
         let (next, nil) = if self.enter_plain() {
-            (Next::Element, Some(false))
+            (NextValue::Element, Some(false))
         } else {
             match self.next_apart()? {
-                Next::Element => (Next::Element, self.enter()?.map(|entered| entered.nil)),
+                NextValue::Element => (NextValue::Element, self.enter()?.map(|entered| entered.nil)),
                 next => (next, None),
             }
         };
         let octets = match nil {
-            None if let Next::Content(content) = next => self.expect(content.octets())?,
+            None if let NextValue::Content(content) = next => self.expect(content.octets())?,
             None => Cow::Borrowed(&[][..]),
             Some(nil) => {
                 let octets = self.cursor.octets(&mut self.budget)?;

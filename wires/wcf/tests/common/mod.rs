@@ -1,12 +1,12 @@
 //! What the tests of records share.
 #![allow(dead_code)]
 
-use everywire_model::body::Beside;
+use everywire_model::body::Attachments;
 use everywire_model::{Body, Budget, Context, SendBuffer, Shape, Sink, Value, Visit};
-use everywire_wcf::dictionary::{Outgoing, Words, split};
+use everywire_wcf::dictionary::{Outgoing, StringTable, split};
 use everywire_wcf::nbfx::{Prefix, Reader, Record, Text, Word, Writer, integer};
 use everywire_wcf::text;
-use everywire_wcf::values::{BINARY, Form, Layout, QName, ReaderQuotas, Reading, TEXT, XML, write_body};
+use everywire_wcf::values::{BINARY, BodyContext, Form, Layout, QName, ReaderQuotas, TEXT, XML, write_body};
 use everywire_wcf::violations::Violation;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -68,8 +68,8 @@ pub(crate) fn envelopes() -> Vec<Envelope> {
 }
 
 /// Calls `visit` with each captured document and the words of its session so far.
-pub(crate) fn each_document(mut visit: impl FnMut(&Envelope, &[u8], &Words)) {
-    let mut sessions: HashMap<(&str, &str, &str), Words> = HashMap::new();
+pub(crate) fn each_document(mut visit: impl FnMut(&Envelope, &[u8], &StringTable)) {
+    let mut sessions: HashMap<(&str, &str, &str), StringTable> = HashMap::new();
     for envelope in &envelopes() {
         let words = sessions.entry((envelope.capture, envelope.stream, envelope.side)).or_default();
         let document = received(words, &envelope.payload).unwrap();
@@ -131,13 +131,19 @@ pub(crate) fn violation(document: &[u8]) -> String {
 }
 
 /// A body in a form, read with these words.
-pub(crate) fn body_in(form: Form, bytes: Vec<u8>, words: &Words, budget: Budget) -> Body {
-    let reading = Reading { words: Arc::new(words.clone()), ..Reading::default() };
+pub(crate) fn body_in(form: Form, bytes: Vec<u8>, words: &StringTable, budget: Budget) -> Body {
+    let reading = BodyContext { words: Arc::new(words.clone()), ..BodyContext::default() };
     body_with(form, bytes, 0, reading, budget)
 }
 
 /// A body from an offset of a document.
-pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Reading, budget: Budget) -> Body {
+pub(crate) fn body_with(
+    form: Form,
+    bytes: Vec<u8>,
+    base: usize,
+    reading: BodyContext,
+    budget: Budget,
+) -> Body {
     Body {
         bytes: bytes.into(),
         base,
@@ -146,13 +152,13 @@ pub(crate) fn body_with(form: Form, bytes: Vec<u8>, base: usize, reading: Readin
         budget,
         codec: &XML,
         context: Context::default(),
-        beside: Some(Arc::new(Beside { wire_state: Some(Arc::new(reading)), ..Beside::default() })),
+        beside: Some(Arc::new(Attachments { wire_state: Some(Arc::new(reading)), ..Attachments::default() })),
     }
 }
 
 /// A binary body.
-pub(crate) fn body(bytes: Vec<u8>, words: Option<&Words>, budget: Budget) -> Body {
-    let none = Words::default();
+pub(crate) fn body(bytes: Vec<u8>, words: Option<&StringTable>, budget: Budget) -> Body {
+    let none = StringTable::default();
     body_in(Form::Binary, bytes, words.unwrap_or(&none), budget)
 }
 
@@ -183,13 +189,13 @@ pub(crate) fn encode(
 }
 
 /// The value in a body.
-pub(crate) fn decode(form: Form, bytes: &[u8], words: &Words, fields: &Shape) -> Value {
+pub(crate) fn decode(form: Form, bytes: &[u8], words: &StringTable, fields: &Shape) -> Value {
     let body = body_in(form, bytes.to_vec(), words, Budget::default());
     body.read(|source| Value::decode(fields, source)).unwrap()
 }
 
 /// Splits the payload of an envelope, learns its new words, and returns the document.
-pub(crate) fn received<'a>(words: &mut Words, payload: &'a [u8]) -> Visit<&'a [u8]> {
+pub(crate) fn received<'a>(words: &mut StringTable, payload: &'a [u8]) -> Visit<&'a [u8]> {
     let (table, document) = split(payload)?;
     words.learn(table)?;
     Ok(document)
@@ -205,7 +211,7 @@ pub(crate) fn payload_of(words: &mut Outgoing, document: &[u8]) -> Vec<u8> {
 }
 
 /// The range of a document that holds what is inside the envelope's body.
-pub(crate) fn body_of(document: &[u8], words: &Words) -> Visit<Range<usize>> {
+pub(crate) fn body_of(document: &[u8], words: &StringTable) -> Visit<Range<usize>> {
     let mut reader = Reader::new(document);
     let mut start = None;
     loop {

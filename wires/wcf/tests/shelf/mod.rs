@@ -73,10 +73,10 @@ impl Objects for Shelf {
     fn publish(&self, type_id: &str, key: &[u8]) -> Reference {
         everywire_wcf::address::publish(type_id, &self.places(), key)
     }
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<BindAddress> {
         Vec::new()
     }
-    fn listen(&self, _: &str) -> Result<Place, Failure> {
+    fn listen(&self, _: &str) -> Result<BindAddress, Failure> {
         Err(Failure::new(Kind::Unsupported, Initiator::Here, "no network"))
     }
     fn resolver(&self) -> Arc<dyn Resolver> {

@@ -9,7 +9,7 @@ use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::visit::{Encode, Sink};
 use everywire_model::*;
 use everywire_wcf::settings::{Binding, Settings};
-use everywire_wcf::soap::{Answered, Dialect, Flushed, Side, SoapChannel, Started};
+use everywire_wcf::soap::{Dialect, Flushed, Side, SoapChannel, WrittenCall, WrittenReply};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Wake;
@@ -211,7 +211,7 @@ impl Pair {
         action.filter(|_| !self.dialect.addressing)
     }
 
-    pub fn start(&mut self, interface: &Interface, name: &str, args: Vec<Arg>) -> (Started, Vec<u8>) {
+    pub fn start(&mut self, interface: &Interface, name: &str, args: Vec<Arg>) -> (WrittenCall, Vec<u8>) {
         let operation = find(interface, name);
         let arguments = List(&operation.arguments, args);
         let expects = if operation.oneway { Expects::Nothing } else { Expects::Reply };
@@ -245,7 +245,7 @@ impl Pair {
         }
     }
 
-    pub fn answer(&mut self, id: CallId, answer: Answer<'_>) -> (Answered, Vec<u8>) {
+    pub fn answer(&mut self, id: CallId, answer: Answer<'_>) -> (WrittenReply, Vec<u8>) {
         let mut out = SendBuffer::new();
         let answered = self.server.answer(id, answer, &mut out).unwrap();
         (answered, out.to_vec())

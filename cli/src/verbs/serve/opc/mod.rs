@@ -9,9 +9,9 @@ mod program;
 mod sheet;
 
 use super::{Arguments, makes_objects, put};
+use crate::cli_error::{CliError, Done};
 use crate::output::{Envelope, line};
 use crate::program::child;
-use crate::trouble::{Done, Trouble};
 use crate::verbs::end_at_once;
 use clap::Args;
 use everywire::Node;
@@ -81,7 +81,7 @@ impl Origin {
             _ if wanted.simulate => Ok(Self::Simulation(Arc::default())),
             (Some(file), _) => Sheet::open(file).map(Self::Sheet),
             (None, Some(command)) => Program::start(command).map(Self::Program),
-            (None, None) => Err(Trouble::usage(
+            (None, None) => Err(CliError::usage(
                 "there are no items to serve",
                 "one of --simulate, --csv and --exec is needed",
             )),
@@ -101,14 +101,14 @@ impl Origin {
 /// Serves until it is told to end.
 pub(super) fn run(arguments: &Arguments) -> Done {
     let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Trouble::local("cannot watch for signals", &error))?;
+        .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     arguments.on.iter().try_for_each(|address| makes_objects(address))?;
     let info = arguments.data_access.info();
     let origin = Origin::open(arguments)?;
     let node = super::node(arguments);
     super::listen(arguments, &node)?;
     OpcEnum::serve(&node).add(&info);
-    let failed = |failure| Trouble::failure(format!("cannot serve `{}`", info.prog_id), &failure);
+    let failed = |failure| CliError::failure(format!("cannot serve `{}`", info.prog_id), &failure);
     let server = Server::serve(&node, info.clone(), origin.source(), Settings::default()).map_err(failed)?;
     if let Origin::Program(program) = &origin {
         // A program that cannot go on ends the server.
@@ -140,7 +140,7 @@ fn announce(arguments: &Arguments, info: &ServerInfo, node: &Node) -> Done {
     if let Some(file) = &arguments.ref_file {
         let lines: String = objects.iter().map(|address| format!("{}\t{address}\n", info.prog_id)).collect();
         put(file, &lines)
-            .map_err(|error| Trouble::local(format!("cannot write {}", file.display()), &error))?;
+            .map_err(|error| CliError::local(format!("cannot write {}", file.display()), &error))?;
     }
     if arguments.json {
         let value =

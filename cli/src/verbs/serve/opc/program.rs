@@ -19,11 +19,11 @@
 //!
 //! States: the program *runs* until it closes its output; then it *has ended*: all items are bad, writes fail, and the server ends.
 
+use crate::cli_error::{CliError, Done};
 use crate::opcda::value_json;
 use crate::output::note;
 use crate::people;
 use crate::program::child::{self, FAREWELL, GRACE, QUEUE};
-use crate::trouble::{Done, Trouble};
 use everywire_opc::{
     Code, Data, FileTime, Item, Quality, ServerState, Table, VarType, Vqt, Write as Written,
 };
@@ -52,13 +52,13 @@ struct Shared {
     /// What the program is to read; the thread that writes it ends when this is `None`.
     input: Mutex<Option<SyncSender<String>>>,
     /// Writes that have no answer yet.
-    waiting: Mutex<Waiting>,
-    ended: Mutex<Ended>,
+    waiting: Mutex<PendingWrites>,
+    ended: Mutex<ProgramEnd>,
 }
 
 /// Numbers of writes, and where their answers go.
 #[derive(Default)]
-struct Waiting {
+struct PendingWrites {
     /// The number of the latest write; numbers begin with 1.
     last: u64,
     answers: HashMap<u64, SyncSender<Code>>,
@@ -66,7 +66,7 @@ struct Waiting {
 
 /// Whether the program has closed its output, and who is to be told of that, once.
 #[derive(Default)]
-struct Ended {
+struct ProgramEnd {
     is_over: bool,
     tell: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -78,7 +78,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Program {
     /// Starts the program: a command line of the shell.
     pub(super) fn start(command: &str) -> Done<Self> {
-        let failed = |error: io::Error| Trouble::local(format!("cannot start `{command}`"), &error);
+        let failed = |error: io::Error| CliError::local(format!("cannot start `{command}`"), &error);
         let (child, input, output) = child::start(command).map_err(failed)?;
         let (asked, lines) = sync_channel(QUEUE);
         let shared = Arc::new(Shared {
@@ -127,10 +127,10 @@ impl Program {
         let in_time = over.recv_timeout(FAREWELL).is_ok();
         // One that closed its output may run on, whatever it was asked.
         let status = child::end(&self.child, if in_time { GRACE } else { Duration::ZERO })
-            .map_err(|error| Trouble::local("cannot wait for the program", &error))?;
+            .map_err(|error| CliError::local("cannot wait for the program", &error))?;
         if ended_itself {
             let error = io::Error::other(format!("it ended ({status})"));
-            return Err(Trouble::local(format!("`{}` gives no values any more", self.command), &error));
+            return Err(CliError::local(format!("`{}` gives no values any more", self.command), &error));
         }
         Ok(())
     }

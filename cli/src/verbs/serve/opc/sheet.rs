@@ -11,8 +11,8 @@
 //! `access` is `read` unless it is `write`, which is both. Items are named by paths with points. The file is read again when it has
 //! changed: then items have the values that stand there, and new ones appear; one whose row is gone is out of service.
 
+use crate::cli_error::{CliError, Done};
 use crate::output::note;
-use crate::trouble::{Done, Trouble};
 use everywire_opc::{Data, FileTime, Item, Quality, Table, VarType, Vqt};
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -62,7 +62,7 @@ impl Sheet {
         std::thread::Builder::new()
             .name("items".into())
             .spawn(look)
-            .map_err(|error| Trouble::local("cannot start a thread", &error))?;
+            .map_err(|error| CliError::local("cannot start a thread", &error))?;
         Ok(Self { table, _watched: watched })
     }
 
@@ -287,9 +287,9 @@ fn value_of(text: Option<&str>, vt: VarType) -> Result<Data, String> {
 }
 
 /// The file cannot be served.
-fn wrong(file: &Path, why: String) -> Box<Trouble> {
+fn wrong(file: &Path, why: String) -> Box<CliError> {
     let file: PathBuf = file.to_owned();
-    Trouble::usage(format!("the items in {} cannot be served", file.display()), why)
+    CliError::usage(format!("the items in {} cannot be served", file.display()), why)
         .hint("`everywire serve --help` shows such a file")
 }
 

@@ -1,7 +1,7 @@
 //! D-Bus (`callbacks.dbus.xml`): over a bus a match stands for the connection point; everywhere the path of an object of
 //! the client, passed and kept, stands for the callback.
 
-use super::{Cycle, Cycles, Proof};
+use super::{Cycle, CycleMode, Cycles};
 use crate::contestants::ours::hearing::Countdown;
 use contract::derby::callbacks::{Factory, Sink, Source, SourceHello};
 use everywire::model::{Bytes, Ref, Reference, Signaller};
@@ -19,7 +19,7 @@ const KEY: &str = "derby/callbacks";
 
 /// Serves the factory.
 pub(in super::super) fn export(node: &Node) -> Reference {
-    let factory = Arc::new(Made { node: node.clone(), count: AtomicU64::new(0) });
+    let factory = Arc::new(SourceFactory { node: node.clone(), count: AtomicU64::new(0) });
     node.export(KEY, factory as Arc<dyn Factory>).reference().clone()
 }
 
@@ -34,7 +34,7 @@ pub(in super::super) fn connect(node: &Node, factory: &str, over_a_bus: bool) ->
             let source: Ref<dyn Source> = node.narrow(sibling(factory.reference(), &path))?;
             let counted = Arc::clone(&countdown);
             let heard = source.signals().on::<SourceHello>(move |_| counted.heard())?;
-            if proof == Proof::Proven {
+            if proof == CycleMode::Proven {
                 countdown.expect(1);
                 source.fire()?;
                 countdown.wait()?;
@@ -80,17 +80,17 @@ impl Sink for Quiet {
 }
 
 /// The factory: makes sources under keys that are never used again.
-struct Made {
+struct SourceFactory {
     node: Node,
     count: AtomicU64,
 }
 
-impl Factory for Made {
+impl Factory for SourceFactory {
     fn create(&self) -> Result<String, Failure> {
         let key = format!("{KEY}/{}", self.count.fetch_add(1, Ordering::Relaxed));
         let own = self.node.signaller::<dyn Source>(&key);
         let kept = Mutex::new((0, BTreeMap::new()));
-        self.node.export(&key, Arc::new(Served { own, kept }) as Arc<dyn Source>);
+        self.node.export(&key, Arc::new(SourceServant { own, kept }) as Arc<dyn Source>);
         Ok(format!("/{key}"))
     }
 
@@ -103,13 +103,13 @@ impl Factory for Made {
 }
 
 /// A source. `attach` only keeps the path: nobody is called by it while the clock runs.
-struct Served {
+struct SourceServant {
     own: Signaller<dyn Source>,
     /// The last cookie, and the paths by theirs.
     kept: Mutex<(u32, BTreeMap<u32, String>)>,
 }
 
-impl Source for Served {
+impl Source for SourceServant {
     fn attach(&self, sink: &str) -> Result<u32, Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.0 = kept.0.wrapping_add(1);

@@ -1,15 +1,15 @@
 //! DCOM, the wire that the race was published of (`derby.midl`): activation makes the server object; it
 //! has a connection point, or is passed the pointer to an object of the client.
 //!
-//! States of a server object: it lives from its activation until the client has released it. `Living`
+//! States of a server object: it lives from its activation until the client has released it. `ServerObjects`
 //! is what all of them share: the sinks by cookie, and the keys of the objects with connection points,
 //! which each removes when it is dropped.
 //!
-//! Invariants: the lock of `Living` is not held while a client is called. A cycle with a connection
+//! Invariants: the lock of `ServerObjects` is not held while a client is called. A cycle with a connection
 //! point ends when the server has let go of the sink; until then its release would be work of the next
 //! cycle.
 
-use super::{Cycle, Cycles, Proof};
+use super::{Cycle, CycleMode, Cycles};
 use crate::contestants::ours::cycles::giop::Listener;
 use crate::contestants::ours::hearing::Countdown;
 use crate::{broken, unknown};
@@ -82,13 +82,13 @@ pub(in super::super) fn protected(address: &str, level: &str, dir: &Path) -> Str
 
 /// Serves the classes.
 pub(in super::super) fn export(node: &Node) -> Vec<(&'static str, Reference)> {
-    let living = Arc::new(Living { node: node.clone(), kept: Mutex::default() });
+    let living = Arc::new(ServerObjects { node: node.clone(), kept: Mutex::default() });
     let made = Arc::clone(&living);
     node.export_class::<dyn Callback>(CALLBACK, move |_| Ok(Arc::new(Called(Arc::clone(&made)))));
     let made = Arc::clone(&living);
     node.export_class::<dyn SlowConnectionPoints>(SLOW_CONNECTION_POINTS, move |key| {
         made.kept().points.push(key.clone());
-        Ok(Arc::new(Pointed { key: key.clone(), living: Arc::clone(&made) }))
+        Ok(Arc::new(SourceObject { key: key.clone(), living: Arc::clone(&made) }))
     });
     node.export_class::<dyn Listener>(TRIGGER, move |_| Ok(Arc::new(Trigger(Arc::clone(&living)))));
     NAMES.iter().filter_map(|(name, class)| Some((*name, node.class_reference(class)?))).collect()
@@ -116,7 +116,7 @@ pub(in super::super) fn connect(
         released.expect(1);
         let sink = Sink { heard: Arc::clone(&countdown), released: Arc::clone(&released) };
         let advised = source.signals().on::<SlowConnectionPointsHello>(move |_| sink.heard.heard())?;
-        if proof == Proof::Proven {
+        if proof == CycleMode::Proven {
             countdown.expect(1);
             own.narrow::<dyn Listener>(told.clone())?.hello()?;
             countdown.wait()?;
@@ -135,7 +135,7 @@ pub(in super::super) fn connect(
         let sink = own.export(&key, Arc::new(sink) as Arc<dyn ICallbackEvents>);
         let source: Ref<dyn ICallback> = own.narrow(callback.clone())?;
         let cookie = source.advise(Some(sink.reference().clone()))?;
-        if proof == Proof::Proven {
+        if proof == CycleMode::Proven {
             countdown.expect(1);
             own.narrow::<dyn Listener>(trigger.clone())?.hello()?;
             countdown.wait()?;
@@ -168,13 +168,13 @@ impl ICallbackEvents for Sink {
 }
 
 /// What all objects of the server share.
-struct Living {
+struct ServerObjects {
     node: Node,
-    kept: Mutex<Kept>,
+    kept: Mutex<Sinks>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Sinks {
     last: u32,
     /// What clients passed, by cookie.
     sinks: BTreeMap<u32, Reference>,
@@ -182,13 +182,13 @@ struct Kept {
     points: Vec<Bytes>,
 }
 
-impl Living {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+impl ServerObjects {
+    fn kept(&self) -> MutexGuard<'_, Sinks> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Called(Arc<Living>);
+struct Called(Arc<ServerObjects>);
 
 impl ICallback for Called {
     fn advise(&self, sink: Option<Reference>) -> Result<u32, Failure> {
@@ -209,22 +209,22 @@ impl ICallback for Called {
 impl Callback for Called {}
 
 /// Its connection point is the wire's business.
-struct Pointed {
+struct SourceObject {
     key: Bytes,
-    living: Arc<Living>,
+    living: Arc<ServerObjects>,
 }
 
-impl ISlowConnectionPoints for Pointed {}
-impl SlowConnectionPoints for Pointed {}
+impl ISlowConnectionPoints for SourceObject {}
+impl SlowConnectionPoints for SourceObject {}
 
-impl Drop for Pointed {
+impl Drop for SourceObject {
     fn drop(&mut self) {
         self.living.kept().points.retain(|key| *key != self.key);
     }
 }
 
 /// Has every object call whoever listens.
-struct Trigger(Arc<Living>);
+struct Trigger(Arc<ServerObjects>);
 
 impl Listener for Trigger {
     /// Calls out without the lock.
@@ -244,7 +244,7 @@ impl Listener for Trigger {
 }
 
 /// An interface of the contract, as a trace meets it: by its identity, and its operations by their numbers.
-pub(in super::super) struct Known {
+pub(in super::super) struct TracedInterface {
     pub(in super::super) id: &'static str,
     pub(in super::super) name: &'static str,
     /// In the order of their numbers.
@@ -256,19 +256,27 @@ pub(in super::super) struct Known {
 pub(in super::super) const FIRST: usize = 7;
 
 /// The interfaces of the contract.
-pub(in super::super) const KNOWN: &[Known] = &[
-    Known {
+pub(in super::super) const KNOWN: &[TracedInterface] = &[
+    TracedInterface {
         id: "606DE2C5-1A8C-11D3-B68F-00C04F8B72E7",
         name: "ICallback",
         operations: &["Advise", "Unadvise"],
     },
-    Known { id: "73296190-1A8F-11D3-B68F-00C04F8B72E7", name: "_ICallbackEvents", operations: &["Hello"] },
-    Known {
+    TracedInterface {
+        id: "73296190-1A8F-11D3-B68F-00C04F8B72E7",
+        name: "_ICallbackEvents",
+        operations: &["Hello"],
+    },
+    TracedInterface {
         id: "606DE2C1-1A8C-11D3-B68F-00C04F8B72E7",
         name: "_ISlowConnectionPointsEvents",
         operations: &["Hello"],
     },
-    Known { id: "606DE2BF-1A8C-11D3-B68F-00C04F8B72E7", name: "ISlowConnectionPoints", operations: &[] },
+    TracedInterface {
+        id: "606DE2BF-1A8C-11D3-B68F-00C04F8B72E7",
+        name: "ISlowConnectionPoints",
+        operations: &[],
+    },
 ];
 
 #[cfg(test)]
@@ -285,8 +293,8 @@ mod tests {
         let references = served.iter().map(|(name, text)| (*name, text.as_str())).collect();
         let cycles = connect(&client, &references, Some("dcom://127.0.0.1:0?level=none")).unwrap();
         for mut cycle in [cycles.connection_point.unwrap(), cycles.callback.unwrap()] {
-            cycle(Proof::Proven).unwrap();
-            (0..10).for_each(|_| cycle(Proof::Timed).unwrap());
+            cycle(CycleMode::Proven).unwrap();
+            (0..10).for_each(|_| cycle(CycleMode::Timed).unwrap());
         }
         assert_eq!(client.exported().len(), 0);
     }

@@ -1,6 +1,6 @@
 //! DCOP (`callbacks.dcop.kidl`): the server that all talk through connects a signal to the client, and disconnects it.
 
-use super::{Cycle, Cycles, Proof};
+use super::{Cycle, CycleMode, Cycles};
 use crate::contestants::ours::hearing::Countdown;
 use contract::{DerbyFactory, DerbySource, DerbySourceHello};
 use everywire::model::{Bytes, Ref, Reference, Signaller};
@@ -17,7 +17,7 @@ const KEY: &str = "derby_factory";
 
 /// Serves the factory.
 pub(in super::super) fn export(node: &Node) -> Reference {
-    let factory = Arc::new(Made { node: node.clone(), count: AtomicU64::new(0) });
+    let factory = Arc::new(SourceFactory { node: node.clone(), count: AtomicU64::new(0) });
     node.export(KEY, factory as Arc<dyn DerbyFactory>).reference().clone()
 }
 
@@ -30,7 +30,7 @@ pub(in super::super) fn connect(node: &Node, factory: &str) -> Result<Cycles, Fa
         let source: Ref<dyn DerbySource> = node.narrow(sibling(factory.reference(), &name))?;
         let counted = Arc::clone(&countdown);
         let heard = source.signals().on::<DerbySourceHello>(move |_| counted.heard())?;
-        if proof == Proof::Proven {
+        if proof == CycleMode::Proven {
             countdown.expect(1);
             source.fire()?;
             countdown.wait()?;
@@ -52,16 +52,16 @@ fn sibling(reference: &Reference, name: &str) -> Reference {
 }
 
 /// The factory: makes sources under names that are never used again.
-struct Made {
+struct SourceFactory {
     node: Node,
     count: AtomicU64,
 }
 
-impl DerbyFactory for Made {
+impl DerbyFactory for SourceFactory {
     fn create(&self) -> Result<String, Failure> {
         let key = format!("derby_source_{}", self.count.fetch_add(1, Ordering::Relaxed));
         let own = self.node.signaller::<dyn DerbySource>(&key);
-        self.node.export(&key, Arc::new(Served(own)) as Arc<dyn DerbySource>);
+        self.node.export(&key, Arc::new(SourceServant(own)) as Arc<dyn DerbySource>);
         Ok(key)
     }
 
@@ -73,9 +73,9 @@ impl DerbyFactory for Made {
     }
 }
 
-struct Served(Signaller<dyn DerbySource>);
+struct SourceServant(Signaller<dyn DerbySource>);
 
-impl DerbySource for Served {
+impl DerbySource for SourceServant {
     fn fire(&self) -> Result<(), Failure> {
         self.0.emit(&DerbySourceHello {})
     }

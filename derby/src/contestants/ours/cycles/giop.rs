@@ -1,6 +1,6 @@
 //! CORBA: a factory makes the server object, which keeps the reference that it is given (`callbacks.idl`).
 
-use super::{Cycle, Cycles, Proof};
+use super::{Cycle, CycleMode, Cycles};
 use crate::broken;
 use crate::contestants::ours::hearing::Countdown;
 pub(super) use contract::derby::Listener;
@@ -18,7 +18,7 @@ mod contract {
 
 /// Serves the factory.
 pub(in super::super) fn export(node: &Node) -> Reference {
-    let factory = Arc::new(Made { node: node.clone(), count: AtomicU64::new(0) });
+    let factory = Arc::new(SourceFactory { node: node.clone(), count: AtomicU64::new(0) });
     node.export("Factory", factory as Arc<dyn CallbackFactory>).reference().clone()
 }
 
@@ -37,7 +37,7 @@ pub(in super::super) fn connect(node: &Node, factory: &str, home: Option<&str>) 
         let sink = node.export(key, Arc::new(Sink(Arc::clone(&countdown))) as Arc<dyn Listener>);
         let source = factory.create()?.ok_or_else(|| broken("the factory made nothing"))?;
         let cookie = source.attach(Some(sink))?;
-        if proof == Proof::Proven {
+        if proof == CycleMode::Proven {
             countdown.expect(1);
             source.fire()?;
             countdown.wait()?;
@@ -70,12 +70,12 @@ impl Listener for Sink {
 }
 
 /// The factory: makes sources under keys that are never used again.
-struct Made {
+struct SourceFactory {
     node: Node,
     count: AtomicU64,
 }
 
-impl CallbackFactory for Made {
+impl CallbackFactory for SourceFactory {
     fn create(&self) -> Result<Option<Ref<dyn Callback>>, Failure> {
         let key = format!("callback/{}", self.count.fetch_add(1, Ordering::Relaxed));
         let source = Arc::new(Source {
@@ -91,14 +91,14 @@ impl CallbackFactory for Made {
 struct Source {
     node: Node,
     key: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<SinkTable>,
 }
 
 /// The last cookie, and the sinks by theirs.
-type Kept = (u32, BTreeMap<u32, Ref<dyn Listener>>);
+type SinkTable = (u32, BTreeMap<u32, Ref<dyn Listener>>);
 
 impl Source {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, SinkTable> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,8 +142,8 @@ mod tests {
         let factory = server.print(&export(&server));
         let cycles = connect(&client, &factory, Some("iiop://127.0.0.1:0")).unwrap();
         let mut cycle = cycles.callback.unwrap();
-        cycle(Proof::Proven).unwrap();
-        (0..10).for_each(|_| cycle(Proof::Timed).unwrap());
+        cycle(CycleMode::Proven).unwrap();
+        (0..10).for_each(|_| cycle(CycleMode::Timed).unwrap());
         assert_eq!((server.exported().len(), client.exported().len()), (1, 0));
     }
 }

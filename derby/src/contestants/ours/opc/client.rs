@@ -1,10 +1,10 @@
 //! Clients that read: in process, over a connection, as several threads and as several processes.
 //!
-//! Each read is checked value by value within the timed call (`Seen`). After it the client reads on
+//! Each read is checked value by value within the timed call (`ReaderState`). After it the client reads on
 //! until something has changed: values that never change would be no reads of process data.
 
 use super::server::{NAME, table};
-use super::values::{Seen, id};
+use super::values::{ReaderState, id};
 use crate::broken;
 use crate::measure::{Plan, measure, several};
 use crate::process::Launch;
@@ -75,7 +75,7 @@ pub(super) fn reference(ref_file: &Path) -> Result<String, Failure> {
 pub(super) struct Reader {
     group: Ref<dyn DataAccessGroup>,
     handles: Vec<u32>,
-    seen: Seen,
+    seen: ReaderState,
     /// The object of the server, which ends with the last reference to it.
     _server: Ref<dyn DataAccessServer>,
     _node: Node,
@@ -88,7 +88,7 @@ impl Reader {
         let server = node.connect::<dyn DataAccessServer>(&reference(ref_file)?)?;
         let group = group(&node, &server, "", 0)?;
         let handles = add(&group, (0..items).map(|number| (number, id(number))))?;
-        Ok(Self { group, handles, seen: Seen::new(items), _server: server, _node: node })
+        Ok(Self { group, handles, seen: ReaderState::new(items), _server: server, _node: node })
     }
 
     /// Reads all items from the server's cache, and checks them.
@@ -154,7 +154,7 @@ pub(super) fn in_process(race: &Race, plan: &Plan) -> Result<(), Failure> {
     let engine = Engine::new(table(), Settings::default());
     let client = engine.client()?;
     for operation in race.operations {
-        let one = |reads: &crate::race::Reads| reads.clients == Clients::One;
+        let one = |reads: &crate::race::ReadMode| reads.clients == Clients::One;
         let Some(reads) = operation.reads.filter(one) else { continue };
         let moment = Moment { ticks: 0, time: FileTime::now() };
         let group = client.add_group(GroupState::default())?;
@@ -164,7 +164,7 @@ pub(super) fn in_process(race: &Race, plan: &Plan) -> Result<(), Failure> {
         let added = group.add_items(&defs, moment)?;
         let handles =
             added.into_iter().map(|added| Ok(added?.server)).collect::<Result<Vec<u32>, Failure>>()?;
-        let mut seen = Seen::new(reads.items);
+        let mut seen = ReaderState::new(reads.items);
         measure(plan, operation.name, None, BATCH, || {
             look(black_box(&group), black_box(&handles), moment, &mut seen)
         })?;
@@ -180,7 +180,7 @@ pub(super) fn in_process(race: &Race, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// One read, looked at.
-fn look(group: &Arc<Group>, handles: &[u32], moment: Moment, seen: &mut Seen) -> Result<(), Failure> {
+fn look(group: &Arc<Group>, handles: &[u32], moment: Moment, seen: &mut ReaderState) -> Result<(), Failure> {
     let samples = group.read(handles, ReadFrom::Cache, moment)?;
     samples.into_iter().try_for_each(|sample| {
         let sample = sample?;

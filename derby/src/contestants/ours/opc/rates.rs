@@ -14,7 +14,7 @@
 use super::client::{Reader, add, group, reference};
 use super::values::{CHANGING, GROUPS, OF_A_GROUP, heard, line, time_of};
 use crate::measure::{Line, Plan, Timed, cpu_us, ps, spent};
-use crate::race::{ALL_CHANGE, FEW_CHANGE, Race, Reads, TYPICAL};
+use crate::race::{ALL_CHANGE, FEW_CHANGE, Race, ReadMode, TYPICAL};
 use crate::stats::Times;
 use crate::{broken, unknown};
 use everywire::{Failure, Node, Ref, Subscription};
@@ -56,7 +56,7 @@ pub(super) fn run(ref_file: &Path, home: &str, race: &Race, plan: &Plan) -> Resu
 }
 
 /// Reads at the typical rate.
-fn typical(ref_file: &Path, operation: &str, reads: Reads, plan: &Plan) -> Result<(), Failure> {
+fn typical(ref_file: &Path, operation: &str, reads: ReadMode, plan: &Plan) -> Result<(), Failure> {
     let mut reader = Reader::connect(ref_file, reads.items)?;
     (0..WARM).try_for_each(|_| reader.read())?;
     let pause = Duration::from_secs(1) * reads.items / ITEMS_PER_S;
@@ -84,13 +84,13 @@ fn typical(ref_file: &Path, operation: &str, reads: Reads, plan: &Plan) -> Resul
 
 /// What was heard, and a way to wait for more. Callbacks come on threads of the node.
 #[derive(Default)]
-struct Ear {
-    heard: Mutex<Heard>,
+struct RateListener {
+    heard: Mutex<RateCounts>,
     more: Condvar,
 }
 
 #[derive(Default)]
-struct Heard {
+struct RateCounts {
     /// Values since the last `begin`.
     values: u64,
     /// How long after it was set each value was heard.
@@ -101,7 +101,7 @@ struct Heard {
     failure: Option<Failure>,
 }
 
-impl Ear {
+impl RateListener {
     fn hear(&self, change: &DataAccessGroupOnDataChange) {
         let now = FileTime::now();
         let mut held = self.held();
@@ -110,7 +110,7 @@ impl Ear {
         self.more.notify_all();
     }
 
-    fn held(&self) -> MutexGuard<'_, Heard> {
+    fn held(&self) -> MutexGuard<'_, RateCounts> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Ear {
     /// # Errors
     /// They did not come in time, or one was wrong.
     fn wait(&self, values: u64) -> Result<(), Failure> {
-        let few = |heard: &mut Heard| heard.values < values && heard.failure.is_none();
+        let few = |heard: &mut RateCounts| heard.values < values && heard.failure.is_none();
         let waited = self.more.wait_timeout_while(self.held(), PATIENCE, few);
         let (mut held, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         match held.failure.take() {
@@ -141,7 +141,7 @@ impl Ear {
     }
 }
 
-impl Heard {
+impl RateCounts {
     /// Checks one callback and counts its values.
     fn take(&mut self, change: &DataAccessGroupOnDataChange, now: FileTime) -> Result<(), Failure> {
         let count = change.items.len();
@@ -176,7 +176,7 @@ impl Heard {
 
 /// A client that listens to all items of exception mode.
 struct Plant {
-    ear: Arc<Ear>,
+    ear: Arc<RateListener>,
     /// The group of the item by which the server is told what to change.
     control: Ref<dyn DataAccessGroup>,
     handles: Vec<u32>,

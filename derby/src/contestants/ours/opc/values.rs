@@ -50,13 +50,13 @@ pub(super) fn vqt(number: u32, time: FileTime) -> Vqt {
 
 /// What a reader has seen.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct ReaderState {
     times: Vec<FileTime>,
     /// Values that were another one than the time before.
     pub(super) changes: u64,
 }
 
-impl Seen {
+impl ReaderState {
     /// Of so many items.
     pub(super) fn new(items: u32) -> Self {
         Self { times: vec![FileTime::default(); usize::try_from(items).unwrap_or(0)], changes: 0 }
@@ -179,7 +179,7 @@ mod tests {
     fn what_does_not_belong_together_is_seen() {
         let time = now();
         let later = FileTime(time.0 + MILLISECOND);
-        let mut seen = Seen::new(1);
+        let mut seen = ReaderState::new(1);
         let good = Quality::GOOD.0;
         seen.read(&[state(0, time.0, value(0, time), good)], &[0]).unwrap();
         seen.read(&[state(0, time.0, value(0, time), good)], &[0]).unwrap();

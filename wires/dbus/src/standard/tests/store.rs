@@ -77,11 +77,11 @@ impl Objects for Store {
         unreachable!("nothing here is published")
     }
 
-    fn places(&self) -> Vec<everywire_model::Place> {
+    fn places(&self) -> Vec<everywire_model::BindAddress> {
         Vec::new()
     }
 
-    fn listen(&self, _: &str) -> Result<everywire_model::Place, Failure> {
+    fn listen(&self, _: &str) -> Result<everywire_model::BindAddress, Failure> {
         unreachable!("nobody here listens")
     }
 

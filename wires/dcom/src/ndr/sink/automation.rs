@@ -12,10 +12,10 @@
 //! is written by the visit of its fields instead, so nothing may have been put into the buffer by then.
 
 use super::super::cells::{VARIANT_BYTES, variant_bytes};
-use super::super::layout::Place;
+use super::super::layout::Embedding;
 use super::super::source::WINE_GRID;
-use super::super::variant::{self, Holding, USER};
-use super::{Frame, Kind, NdrSink, Side, bad, count_of, too_long};
+use super::super::variant::{self, ArrayFeatures, USER};
+use super::{Frame, Kind, NdrSink, SinkState, bad, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::cells::{Layout, Style};
@@ -29,7 +29,7 @@ use everywire_model::{Failure, Initiator, Scalar};
 pub(super) struct Grid {
     /// How many elements each dimension has, the leftmost first, as far as that is known.
     bounds: Vec<Option<usize>>,
-    holding: Holding,
+    holding: ArrayFeatures,
     /// Where in the segment the number of elements stands, and again behind the bounds.
     sizes: [usize; 2],
     /// Where in the segment the bounds stand.
@@ -50,7 +50,7 @@ impl NdrSink {
             return Err(Violation::VariantDepth.at(0));
         }
         let (place, in_place) = self.begin_pointed()?;
-        if place == Place::Arm {
+        if place == Embedding::Arm {
             // VT_BYREF | VT_VARIANT: a pointer to the pointer that a VARIANT is.
             self.referent_id();
         }
@@ -59,14 +59,14 @@ impl NdrSink {
         }
         self.variants += 1;
         let order = std::mem::replace(&mut self.little, true);
-        let referent = place == Place::Within;
+        let referent = place == Embedding::Within;
         if referent {
             self.descend();
         }
         self.segment().align(8);
         let start = self.segment().len();
         let frame = self.push(Kind::Variant, 1)?;
-        frame.side = Side { referent, start };
+        frame.side = SinkState { referent, start };
         frame.automation = true;
         frame.order = Some(order);
         Ok(())
@@ -126,7 +126,7 @@ impl NdrSink {
         let (place, in_place) = self.begin_pointed()?;
         match place {
             _ if in_place => {}
-            Place::Arm => self.referent_id(),
+            Embedding::Arm => self.referent_id(),
             _ => self.u32(USER),
         }
         self.referent(place, |sink| {
@@ -170,7 +170,7 @@ impl NdrSink {
             // Outside a VARIANT it is user-marshalled.
             false => self.u32(USER),
         }
-        let referent = place == Place::Within;
+        let referent = place == Embedding::Within;
         if referent {
             self.descend();
         }

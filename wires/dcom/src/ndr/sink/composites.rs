@@ -1,6 +1,6 @@
 //! Writing structs, arrays, unions and pointers (C706 14.3).
 //!
-//! Each `open_...` function first asks `begin` where the value stands (`Place`), then writes what NDR puts
+//! Each `open_...` function first asks `begin` where the value stands (`Embedding`), then writes what NDR puts
 //! before the members: a maximum count that was moved to the front, a pointer, offset and actual count. Then
 //! it pushes a frame that knows how many values are to come.
 //!
@@ -8,9 +8,9 @@
 //! A composite behind a pointer of its own, inside another one, is a deferred referent: `descend` selects the
 //! segment behind, and the frame ends it (`Frame::referent`).
 
-use super::super::layout::{Form, Place, alignment, form, pair_alignment, tail_of};
+use super::super::layout::{Embedding, Form, alignment, form, pair_alignment, tail_of};
 use super::super::variant;
-use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::super::watch::{CountRole, Counts, Forms, count_in};
 use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
 use crate::ndr::wine::{DISCRIMINATOR, element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
@@ -51,7 +51,7 @@ impl NdrSink {
         }
         frame.forms = Forms::of_fields(fields);
         if let Some(counts) = Counts::of(fields) {
-            frame.counting = Counting::Field;
+            frame.counting = CountRole::Field;
             self.counts.push(counts);
         }
         Ok(())
@@ -62,11 +62,13 @@ impl NdrSink {
     pub(super) fn open_struct(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Visit<()> {
         let inherited = self.frames.hoist();
         let hoist = match self.begin()? {
-            Place::Arm if !variant::is_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
-            Place::Tail => inherited,
-            Place::Within | Place::Arm => None,
+            Embedding::Arm if !variant::is_decimal(fields) => {
+                return Err(unsupported("a struct in a VARIANT"));
+            }
+            Embedding::Tail => inherited,
+            Embedding::Within | Embedding::Arm => None,
             // Room for the maximum count, which is patched when the array opens.
-            Place::Top | Place::Behind => tail_of(fields).map(|_| {
+            Embedding::Top | Embedding::Behind => tail_of(fields).map(|_| {
                 self.u32(0);
                 self.segment().len() - 4
             }),
@@ -102,7 +104,7 @@ impl NdrSink {
 
     /// A fixed array has no counts on the wire: the contract says its length.
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array, len: usize) -> Visit<()> {
-        if self.begin()? == Place::Arm {
+        if self.begin()? == Embedding::Arm {
             return Err(unsupported("a fixed array in a VARIANT"));
         }
         if array.len as usize != len {
@@ -115,7 +117,7 @@ impl NdrSink {
     /// `len` is 0 if no arm is selected, else the number of the arm plus one; the discriminator is the first
     /// value to come.
     pub(super) fn open_union(&mut self, union: &Union, len: usize) -> Visit<()> {
-        if self.begin()? == Place::Arm {
+        if self.begin()? == Embedding::Arm {
             return Err(unsupported("a union in a VARIANT"));
         }
         let arm = len.checked_sub(1).and_then(|arm| union.arms.get(arm));
@@ -164,7 +166,7 @@ impl NdrSink {
         let max = if order == Order::ConformantVarying { max.max(room) } else { max };
         let mut referent = false;
         match (place, hoist) {
-            (Place::Arm, _) => return Err(unsupported("a map in a VARIANT")),
+            (Embedding::Arm, _) => return Err(unsupported("a map in a VARIANT")),
             _ if order == Order::Free => {
                 // A struct: the count, and a pointer to as many elements, which follow what is around it.
                 self.u32(count);
@@ -177,11 +179,11 @@ impl NdrSink {
                     self.u32(count);
                 }
             }
-            (Place::Tail, Some(at)) => {
+            (Embedding::Tail, Some(at)) => {
                 let raw = if self.little { max.to_le_bytes() } else { max.to_be_bytes() };
                 self.segment().patch(at, &raw);
             }
-            (Place::Within | Place::Tail, _) if order != Order::Varying => {
+            (Embedding::Within | Embedding::Tail, _) if order != Order::Varying => {
                 self.referent_id();
                 self.descend();
                 referent = true;
@@ -213,11 +215,11 @@ impl NdrSink {
         match (kind, present) {
             (PointerKind::Ref, false) => return Err(Violation::NullReference.at(0)),
             // A reference pointer that is a parameter, or stands behind a pointer, leaves no trace.
-            (PointerKind::Ref, true) if matches!(place, Place::Top | Place::Behind) => {}
+            (PointerKind::Ref, true) if matches!(place, Embedding::Top | Embedding::Behind) => {}
             (_, false) => self.u32(0),
             (_, true) => {
                 self.referent_id();
-                if place == Place::Within {
+                if place == Embedding::Within {
                     self.descend();
                     referent = true;
                 }
@@ -225,9 +227,9 @@ impl NdrSink {
         }
         let frame = self.push(Kind::Maybe, usize::from(present))?;
         frame.side.referent = referent;
-        frame.automation = place == Place::Arm;
+        frame.automation = place == Embedding::Arm;
         frame.forms = Forms::of_items(shape);
-        frame.counting = if counting { Counting::Behind } else { Counting::No };
+        frame.counting = if counting { CountRole::Behind } else { CountRole::No };
         Ok(())
     }
 

@@ -9,8 +9,8 @@
 //! before it is read. A fast way changes nothing until all that it takes is known to be readable; then it charges the budget as the
 //! slow way would, so that both accept the same messages.
 
-use super::super::layout::{Place, has_pointers};
-use super::super::variant::{self, ARRAY, BYREF, HAVE_IID, HAVE_VARTYPE, HEADER, Holding};
+use super::super::layout::{Embedding, has_pointers};
+use super::super::variant::{self, ARRAY, ArrayFeatures, BYREF, HAVE_IID, HAVE_VARTYPE, HEADER};
 use super::super::window::{Window, skip_items};
 use super::{Frame, Kind, NdrSource};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
@@ -28,7 +28,7 @@ impl<'a> NdrSource<'a> {
         if self.variants >= VARIANT_DEPTH {
             return self.wrong(Violation::VariantDepth);
         }
-        if place == Place::Arm && self.window.u32()? == 0 {
+        if place == Embedding::Arm && self.window.u32()? == 0 {
             return self.wrong(Violation::BadVariant);
         }
         // Any word but 0 means that a value follows; `User` is only what Windows writes.
@@ -38,7 +38,7 @@ impl<'a> NdrSource<'a> {
         let mut vt = variant::EMPTY;
         if marker != 0 {
             self.budget.charge_elements(1)?;
-            if place == Place::Within {
+            if place == Embedding::Within {
                 back = Some(self.go()?);
             }
             self.window.little = true;
@@ -139,7 +139,7 @@ impl<'a> NdrSource<'a> {
         let place = self.begin()?;
         let mut back = None;
         let mut present = self.window.u32()? != 0;
-        if present && matches!(place, Place::Within | Place::Tail) {
+        if present && matches!(place, Embedding::Within | Embedding::Tail) {
             self.budget.charge_elements(1)?;
             back = Some(self.go()?);
         }
@@ -168,7 +168,7 @@ impl<'a> NdrSource<'a> {
             skip_items(&mut scout, &sequence.element, u32::try_from(len).unwrap_or(u32::MAX))?;
             end = Some(scout.at);
         }
-        let frame = self.push_construct(kind, len, Place::Behind, end)?;
+        let frame = self.push_construct(kind, len, Embedding::Behind, end)?;
         frame.side.back = back;
         frame.automation = true;
         frame.order = Some(order);
@@ -286,7 +286,7 @@ struct Elements {
     /// How many each dimension has, the leftmost first; empty if there is but one.
     bounds: Vec<usize>,
     total: u32,
-    holding: Holding,
+    holding: ArrayFeatures,
 }
 
 /// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1), from the padding before it to its last byte; nothing if it is something else,

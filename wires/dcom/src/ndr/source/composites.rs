@@ -10,10 +10,10 @@
 //! is `NullReference`. A full pointer whose id was seen before is read from the first one's referent again;
 //! that is bounded, since it takes four octets and may stand for many.
 
-use super::super::layout::{Place, alignment, has_pointers, least, pair_alignment, tail_of};
-use super::super::watch::{Counting, Counts, Forms, count_in};
+use super::super::layout::{Embedding, alignment, has_pointers, least, pair_alignment, tail_of};
+use super::super::watch::{CountRole, Counts, Forms, count_in};
 use super::super::window::{skip, skip_items};
-use super::{Back, Frame, Kind, NdrSource, contradicts};
+use super::{Frame, Kind, NdrSource, ReturnPoint, contradicts};
 use crate::limits::POINTER_DEPTH;
 use crate::ndr::wine::{element_alignment, is_packed};
 use crate::violations::{Violation, unsupported};
@@ -32,20 +32,22 @@ impl<'a> NdrSource<'a> {
         &mut self,
         kind: Kind,
         left: usize,
-        place: Place,
+        place: Embedding,
         end: Option<usize>,
     ) -> Visit<&mut Frame> {
         let own = self.frames.len();
         let frame = self.push(kind, left)?;
-        if !matches!(place, Place::Within | Place::Tail) {
+        if !matches!(place, Embedding::Within | Embedding::Tail) {
             (frame.side.outer, frame.side.deferred) = (own, end);
         }
         Ok(frame)
     }
 
     /// Where the referents of an outermost construct begin, if it holds pointers.
-    fn end_of(&self, shape: &Shape, place: Place, hoist: Option<u32>) -> Visit<Option<usize>> {
-        if matches!(place, Place::Top | Place::Behind | Place::Arm) && has_pointers(shape, hoist.is_some()) {
+    fn end_of(&self, shape: &Shape, place: Embedding, hoist: Option<u32>) -> Visit<Option<usize>> {
+        if matches!(place, Embedding::Top | Embedding::Behind | Embedding::Arm)
+            && has_pointers(shape, hoist.is_some())
+        {
             let mut scout = self.window;
             skip(&mut scout, shape, hoist)?;
             return Ok(Some(scout.at));
@@ -59,7 +61,7 @@ impl<'a> NdrSource<'a> {
         kind: Kind,
         fields: &Hold<Struct>,
         hoist: Option<u32>,
-        place: Place,
+        place: Embedding,
         end: Option<usize>,
         plain: bool,
     ) -> Visit<usize> {
@@ -75,7 +77,7 @@ impl<'a> NdrSource<'a> {
             frame.forms = Forms::of_fields(fields);
         }
         if let Some(counts) = counts {
-            frame.counting = Counting::Field;
+            frame.counting = CountRole::Field;
             self.counts.push(counts);
         }
         Ok(len)
@@ -88,10 +90,12 @@ impl<'a> NdrSource<'a> {
         let inherited = self.frames.hoist();
         let place = self.begin()?;
         let hoist = match place {
-            Place::Arm if !self.takes_decimal(fields) => return Err(unsupported("a struct in a VARIANT")),
-            Place::Tail => inherited,
-            Place::Within | Place::Arm => None,
-            Place::Top | Place::Behind => tail_of(fields).map(|_| self.window.u32()).transpose()?,
+            Embedding::Arm if !self.takes_decimal(fields) => {
+                return Err(unsupported("a struct in a VARIANT"));
+            }
+            Embedding::Tail => inherited,
+            Embedding::Within | Embedding::Arm => None,
+            Embedding::Top | Embedding::Behind => tail_of(fields).map(|_| self.window.u32()).transpose()?,
         };
         let end = self.end_of(shape, place, hoist)?;
         let facts = self.known.of(shape, fields);
@@ -126,7 +130,7 @@ impl<'a> NdrSource<'a> {
     /// since elements without octets would cost the peer nothing.
     pub(super) fn open_array(&mut self, shape: &Shape, array: &Array) -> Visit<usize> {
         let place = self.begin()?;
-        if place == Place::Arm {
+        if place == Embedding::Arm {
             return Err(unsupported("a fixed array in a VARIANT"));
         }
         let len = self.accept(array.len, least(&array.element))?;
@@ -139,7 +143,7 @@ impl<'a> NdrSource<'a> {
     /// read.
     pub(super) fn open_union(&mut self, shape: &Shape) -> Visit<usize> {
         let place = self.begin()?;
-        if place == Place::Arm {
+        if place == Embedding::Arm {
             return Err(unsupported("a union in a VARIANT"));
         }
         let end = self.end_of(shape, place, None)?;
@@ -164,7 +168,7 @@ impl<'a> NdrSource<'a> {
         let hoist = self.frames.hoist();
         let mut place = self.begin()?;
         let counting = !self.counts.is_empty() && self.frames.counting();
-        if place == Place::Arm {
+        if place == Embedding::Arm {
             return Err(unsupported("a map in a VARIANT"));
         }
         let mut back = None;
@@ -180,9 +184,9 @@ impl<'a> NdrSource<'a> {
                     Some(0)
                 } else {
                     self.budget.charge_elements(1)?;
-                    if matches!(place, Place::Within | Place::Tail) {
+                    if matches!(place, Embedding::Within | Embedding::Tail) {
                         back = Some(self.go()?);
-                        place = Place::Behind;
+                        place = Embedding::Behind;
                     }
                     let max = self.window.u32()?;
                     if max != count {
@@ -192,14 +196,14 @@ impl<'a> NdrSource<'a> {
                     Some(max)
                 }
             }
-            (Place::Tail, Some(count)) => Some(count),
-            (Place::Within | Place::Tail, _) => {
+            (Embedding::Tail, Some(count)) => Some(count),
+            (Embedding::Within | Embedding::Tail, _) => {
                 if self.window.u32()? == 0 {
                     return self.wrong(Violation::NullReference);
                 }
                 self.budget.charge_elements(1)?;
                 back = Some(self.go()?);
-                place = Place::Behind;
+                place = Embedding::Behind;
                 Some(self.window.u32()?)
             }
             _ => Some(self.window.u32()?),
@@ -223,7 +227,7 @@ impl<'a> NdrSource<'a> {
         // Where the referents of its elements begin, if it is the outermost construct: behind the last
         // element.
         let mut end = None;
-        if !matches!(place, Place::Within | Place::Tail)
+        if !matches!(place, Embedding::Within | Embedding::Tail)
             && elements.iter().flatten().any(|shape| has_pointers(shape, false))
         {
             let mut scout = self.window;
@@ -254,7 +258,7 @@ impl<'a> NdrSource<'a> {
         let place = self.begin()?;
         let id_at = self.window.at;
         let mut back = None;
-        if kind != PointerKind::Ref || !matches!(place, Place::Top | Place::Behind) {
+        if kind != PointerKind::Ref || !matches!(place, Embedding::Top | Embedding::Behind) {
             let id = self.window.u32()?;
             if id == 0 {
                 if kind == PointerKind::Ref {
@@ -280,11 +284,11 @@ impl<'a> NdrSource<'a> {
                             limit,
                         ));
                     }
-                    back = Some(Back { to: self.window.at, advances: false });
+                    back = Some(ReturnPoint { to: self.window.at, advances: false });
                     self.window.at = referent;
                 }
                 _ => {
-                    if place == Place::Within || place == Place::Tail {
+                    if place == Embedding::Within || place == Embedding::Tail {
                         back = Some(self.go()?);
                     }
                     if kind == PointerKind::Full {
@@ -298,13 +302,13 @@ impl<'a> NdrSource<'a> {
         }
         self.budget.charge_elements(1)?;
         self.pointers += 1;
-        let automation = place == Place::Arm;
+        let automation = place == Embedding::Arm;
         let frame = self.push(Kind::Maybe, 1)?;
         frame.side.back = back;
         frame.side.pointer = true;
         frame.automation = automation;
         frame.forms = Forms::of_items(shape);
-        frame.counting = if counting { Counting::Behind } else { Counting::No };
+        frame.counting = if counting { CountRole::Behind } else { CountRole::No };
         Ok(1)
     }
 

@@ -8,7 +8,7 @@
 //! Invariants: `strides` and `bounds` are as long as the dimensions; the elements in place lie wholly in the
 //! window, which was checked when the grid opened; rows are charged to the budget, since they take no octets.
 
-use super::super::variant::{self, Holding};
+use super::super::variant::{self, ArrayFeatures};
 use super::{Kind, NdrSource};
 use crate::violations::Violation;
 use everywire_model::shape::Shape;
@@ -46,7 +46,7 @@ impl NdrSource<'_> {
     pub(super) fn open_grid(
         &mut self,
         bounds: Vec<usize>,
-        holding: Holding,
+        holding: ArrayFeatures,
     ) -> Visit<(usize, Kind, Option<usize>)> {
         let mut total = 1_usize;
         let mut strides = Vec::with_capacity(bounds.len());
@@ -74,7 +74,7 @@ impl NdrSource<'_> {
     }
 
     /// Finds the referents of pointers in a row, all but the last by the sizes that they begin with.
-    fn referents(&mut self, at: usize, total: usize, holding: Holding) -> Visit<Vec<usize>> {
+    fn referents(&mut self, at: usize, total: usize, holding: ArrayFeatures) -> Visit<Vec<usize>> {
         let mut ids = self.window;
         ids.at = at;
         let mut ahead = self.window;

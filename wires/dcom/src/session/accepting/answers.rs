@@ -5,12 +5,12 @@
 //! error extension; plain DCE/RPC has no HRESULT, so everything is a fault there. An answer that cannot be
 //! encoded becomes a failure of its own, marked as executed.
 
-use super::state::{Accepting, Serving};
+use super::state::{Accepting, InboundCall};
 use crate::frame::PduKind;
 use crate::hresult;
 use crate::orpc::{ErrorInfo, Extent, OrpcThat, error_extent};
 use crate::pdu::Heading;
-use crate::session::shield::Talk;
+use crate::session::security_context::ValueContext;
 use crate::session::{blank, exception, values};
 use everywire_model::visit::Nothing;
 use everywire_model::{Answer, Completed, Encode, Failure, Initiator, Kind, Sink, Visit};
@@ -19,7 +19,7 @@ impl Accepting {
     /// Answers a call; one whose results do not encode gets that failure instead.
     /// `Err` tells the runtime that the servant's results did not travel; the peer has got its failure by
     /// then.
-    pub(super) fn answer_call(&mut self, serving: &Serving, answer: Answer<'_>) -> Result<(), Failure> {
+    pub(super) fn answer_call(&mut self, serving: &InboundCall, answer: Answer<'_>) -> Result<(), Failure> {
         self.count(0, 1);
         if let Answer::Moved(_) = answer {
             // No HRESULT: that would say that the method ran.
@@ -61,9 +61,9 @@ impl Accepting {
     }
 
     /// ORPCTHAT is eight zeros: no flags, no extensions. Results that keep their HRESULT themselves
-    /// (`Serving::keeps_hresult`) end with it already.
+    /// (`InboundCall::keeps_hresult`) end with it already.
     #[inline]
-    fn put_results(&mut self, serving: &Serving, results: &dyn Encode) -> Visit<()> {
+    fn put_results(&mut self, serving: &InboundCall, results: &dyn Encode) -> Visit<()> {
         let talk = self.talk_of(serving);
         let (orpc, keeps) = (serving.orpc, serving.keeps_hresult);
         self.channel.message(&heading(serving), serving.shield, true, |out| {
@@ -80,7 +80,7 @@ impl Accepting {
     }
 
     /// Answers with a failing HRESULT where the caller can expect one, else with a fault.
-    pub(super) fn put_failure(&mut self, serving: &Serving, failure: &Failure) {
+    pub(super) fn put_failure(&mut self, serving: &InboundCall, failure: &Failure) {
         // What no servant saw is the runtime's to tell, not an object's.
         let fault = match failure.kind() {
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
@@ -115,7 +115,7 @@ impl Accepting {
     /// A failing HRESULT behind blank results.
     /// Fails if the results are not known, as for an interface that passes without a contract; then the
     /// failure becomes a fault.
-    fn put_failed(&mut self, serving: &Serving, code: u32, extensions: Vec<Extent>) -> Visit<()> {
+    fn put_failed(&mut self, serving: &InboundCall, code: u32, extensions: Vec<Extent>) -> Visit<()> {
         let exporter = self.exporter.as_ref().filter(|_| !serving.keeps_hresult);
         let shape = exporter.and_then(|exporter| exporter.results(&serving.key, serving.iid, serving.opnum));
         let unknown = || Failure::new(Kind::NoOperation, Initiator::Here, "the results are not known");
@@ -138,14 +138,14 @@ impl Accepting {
 
     /// What references in the answer are counted for: the caller by its security context, or the connection
     /// as a whole.
-    pub(super) fn talk_of(&self, serving: &Serving) -> Option<Talk> {
+    pub(super) fn talk_of(&self, serving: &InboundCall) -> Option<ValueContext> {
         let shield = self.channel.shield(serving.shield);
         shield.map_or(self.talk.as_ref(), |shield| shield.correspondence.as_ref()).cloned()
     }
 }
 
 /// What stands before the stub of an answer to this call.
-pub(super) fn heading(serving: &Serving) -> Heading {
+pub(super) fn heading(serving: &InboundCall) -> Heading {
     // As Windows and Samba have it: one octet. Whoever called knows by which context.
     Heading::answer(PduKind::Response, serving.call, serving.context & 0xff)
 }

@@ -2,7 +2,7 @@
 //!
 //! States: a security context begins as an `Admission`, when the first token of its number comes (bind or
 //! alter_context), and goes on with each token. If the mechanism says that the caller has proved who it is,
-//! the admission is removed and becomes a `Shield`. If it is refused, the admission stays without its
+//! the admission is removed and becomes a `SecurityContext`. If it is refused, the admission stays without its
 //! acceptor, so that the number cannot be tried again, and calls by it are denied. Presentation contexts only
 //! grow, and keep their meaning.
 //!
@@ -21,7 +21,7 @@ use crate::pdu::{
 };
 use crate::security::{Level, Security, address_of_peer, is_tcp};
 use crate::session::channel::{FRAGMENT, LARGE_FRAGMENT, State, Token};
-use crate::session::shield::{self, Shield, Talk};
+use crate::session::security_context::{self, SecurityContext, ValueContext};
 use crate::standard::is_ordinary;
 use crate::{
     ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
@@ -40,7 +40,7 @@ const FEATURES: u16 = FEATURE_SECURITY_MULTIPLEX | FEATURE_KEEP_ON_ORPHAN | FEAT
 
 /// With what a token came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leg {
+enum AuthenticationLeg {
     /// A bind.
     First,
     /// An alter_context.
@@ -57,7 +57,7 @@ impl Accepting {
         let (bind, trailer) = contents(header, message)?;
         self.channel.minor = header.minor;
         let group = self.join(bind.group, trailer.is_some())?;
-        let talk = |exporter| Talk::new(exporter, &self.back, "", self.end, group);
+        let talk = |exporter| ValueContext::new(exporter, &self.back, "", self.end, group);
         self.talk = self.exporter.as_ref().map(talk);
         self.channel.header_signing = header.has(HEADER_SIGNING);
         self.channel.multiplex = header.has(MULTIPLEX);
@@ -68,7 +68,7 @@ impl Accepting {
         self.channel.recv = size.max(FRAGMENT);
         self.channel.xmit = if bind.max_recv < MIN_FRAGMENT { size } else { size.min(bind.max_recv) };
         let results = self.negotiate_contexts(&bind.contexts)?;
-        let reply = self.authenticate(trailer, message, Leg::First)?;
+        let reply = self.authenticate(trailer, message, AuthenticationLeg::First)?;
         self.channel.state = State::Open;
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: self.port.clone(), results };
         let flags = header.flags & (HEADER_SIGNING | MULTIPLEX);
@@ -91,7 +91,7 @@ impl Accepting {
             self.channel.header_signing = true;
             self.channel.shields.iter_mut().for_each(|shield| shield.whole = true);
         }
-        let reply = self.authenticate(trailer, message, Leg::Next)?;
+        let reply = self.authenticate(trailer, message, AuthenticationLeg::Next)?;
         // Sizes and group are those of the bind, whatever is asked now.
         let (size, group) = (self.size, self.group.unwrap_or_default());
         let ack = BindAck { max_xmit: size, max_recv: size, group, address: Vec::new(), results };
@@ -109,7 +109,7 @@ impl Accepting {
         if self.channel.state != State::Open || !self.admissions.iter().any(waits) {
             return Err(ProtocolError::Unexpected { kind: KIND });
         }
-        match self.authenticate(Some(trailer), message, Leg::Last) {
+        match self.authenticate(Some(trailer), message, AuthenticationLeg::Last) {
             Ok(_) | Err(ProtocolError::Denied) => Ok(()),
             Err(breach) => Err(breach),
         }
@@ -229,21 +229,22 @@ impl Accepting {
         &mut self,
         trailer: Option<Trailer>,
         message: &[u8],
-        leg: Leg,
+        leg: AuthenticationLeg,
     ) -> Result<Option<Token>, ProtocolError> {
         let Some(trailer) = trailer else { return Ok(None) };
         let token = message.get(trailer.value()..).unwrap_or_default();
         let (context, mechanism, level) = (trailer.context, trailer.mechanism, trailer.level);
         if let Some(stands) = self.channel.shields.iter().find(|shield| shield.id == context) {
             // Old clients say something with each interface they ask for, though it is known who they are.
-            let old = stands.level == Level::Connect && mechanism == shield::number(Mechanism::Ntlm);
-            if old && leg == Leg::Next && stands.fits(&trailer) {
+            let old =
+                stands.level == Level::Connect && mechanism == security_context::number(Mechanism::Ntlm);
+            if old && leg == AuthenticationLeg::Next && stands.fits(&trailer) {
                 return Ok(None);
             }
             // Nobody becomes somebody else.
             return Err(ProtocolError::SecurityContextReused { context });
         }
-        let index = self.admission(&trailer, leg == Leg::First)?;
+        let index = self.admission(&trailer, leg == AuthenticationLeg::First)?;
         let Some(admission) = self.admissions.get_mut(index) else { return Err(ProtocolError::Denied) };
         if admission.mechanism != mechanism && mechanism != 0 {
             return Err(ProtocolError::Authentication { mechanism, level });
@@ -263,7 +264,7 @@ impl Accepting {
         };
         // An auth3 has no answer, so a mechanism that still has a token to send cannot end with it.
         // After the last one nothing could be said any more, nor asked.
-        let fits = leg != Leg::Last || (step.token.is_empty() && step.done.is_some());
+        let fits = leg != AuthenticationLeg::Last || (step.token.is_empty() && step.done.is_some());
         if !fits || step.done.as_ref().is_some_and(|established| !self.owns_group(established)) {
             if let Some(admission) = self.admissions.get_mut(index) {
                 admission.acceptor = None;
@@ -293,7 +294,7 @@ impl Accepting {
         }
         let refused = ProtocolError::Authentication { mechanism: trailer.mechanism, level: trailer.level };
         let level = Level::from_number(trailer.level).filter(|level| *level > Level::None);
-        let (Some(mechanism), Some(level)) = (shield::mechanism(trailer.mechanism), level) else {
+        let (Some(mechanism), Some(level)) = (security_context::mechanism(trailer.mechanism), level) else {
             return Err(refused);
         };
         let users = self.place.users.clone().or_else(|| self.place.keytab.is_some().then(nobody));
@@ -331,24 +332,25 @@ impl Accepting {
         match users {
             Some(users) => users.account(&principal.domain, &principal.user),
             // Nobody else has that ticket.
-            None => shield::name(principal),
+            None => security_context::name(principal),
         }
     }
 
     /// The peer proved who it is.
     fn admit(&mut self, trailer: &Trailer, established: Established) {
         let Some(level) = Level::from_number(trailer.level) else { return };
-        let authentication = shield::authentication(established.principal.mechanism, level);
+        let authentication = security_context::authentication(established.principal.mechanism, level);
         let headers = self.channel.header_signing;
         let back = self.callback_security(&established.principal, trailer, level);
         let account = self.account(&established.principal);
-        let mut shield = Shield::new(trailer.context, trailer.mechanism, level, headers, established);
+        let mut shield =
+            SecurityContext::new(trailer.context, trailer.mechanism, level, headers, established);
         let peer = Peer::admitted(self.peer.clone(), authentication).with_account(&account);
         shield.principal = account.into();
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
             let principal = String::from_utf8_lossy(&shield.principal);
-            Talk::new(exporter, &back, &principal, self.end, group)
+            ValueContext::new(exporter, &back, &principal, self.end, group)
         });
         self.channel.shields.push(shield);
         self.channel.events.push_back(Event::Ready(peer));
@@ -364,7 +366,7 @@ impl Accepting {
         }
         let mut security = Security::new(level);
         let secret = |users: &Arc<dyn Users>| users.secret(&principal.domain, &principal.user);
-        security.mechanism = shield::mechanism(trailer.mechanism).unwrap_or(self.place.mechanism);
+        security.mechanism = security_context::mechanism(trailer.mechanism).unwrap_or(self.place.mechanism);
         security.credentials = self.place.users.as_ref().and_then(secret).map(|password| {
             let (domain, user) = (principal.domain.clone(), principal.user.clone());
             Arc::new(Credentials { domain, user, password })

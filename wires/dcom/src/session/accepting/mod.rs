@@ -23,7 +23,7 @@ mod state;
 pub use state::Accepting;
 
 use super::channel::{Channel, State};
-use super::shield::Talk;
+use super::security_context::ValueContext;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
@@ -35,7 +35,7 @@ use bytes::BytesMut;
 use everywire_model::{
     Answer, Call, CallId, Config, Emission, Event, Failure, Handle, Profile, SendBuffer, Session, Violation,
 };
-use state::Blame;
+use state::FaultTarget;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -56,7 +56,7 @@ impl Accepting {
         } else {
             Arc::new(Security::new(Level::None))
         };
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &back, "", end, 0));
+        let talk = exporter.as_ref().map(|exporter| ValueContext::new(exporter, &back, "", end, 0));
         Self {
             channel: Channel::new(&config.limits),
             port: binding::secondary_address(&config.profile),
@@ -72,7 +72,7 @@ impl Accepting {
             size: 0,
             keeps_on_orphan: false,
             signs_faults: false,
-            blame: Blame::default(),
+            blame: FaultTarget::default(),
             contexts: Vec::new(),
             admissions: Vec::new(),
             serving: Vec::new(),
@@ -137,7 +137,7 @@ impl Accepting {
             ProtocolError::Unfinished { .. } => self.send_fault(header.call, 0, status, true),
             ProtocolError::FragmentLength { .. } => self.send_fault(header.call, 0, status, false),
             _ if known => {
-                let Blame { call, context, crowded } = self.blame;
+                let FaultTarget { call, context, crowded } = self.blame;
                 let status = if crowded { hresult::NCA_PROTO_ERROR } else { status };
                 self.send_fault(call, context, status, false);
             }

@@ -5,18 +5,18 @@
 //! interfaces that nobody here knows, as calls of such a key. Their answers say what came of it elsewhere
 //! ([`Adopted`]), and the caller gets references of this node's own.
 //!
-//! States: none; what was asked waits with the call (`Asked`). Invariants: what cannot be read, or exceeds a
+//! States: none; what was asked waits with the call (`RemoteQuery`). Invariants: what cannot be read, or exceeds a
 //! bound, is left to the servant here to refuse, in its own words.
 
 use super::answers::{heading, unsupported};
-use super::state::{Accepting, Asked, Serving};
+use super::state::{Accepting, InboundCall, RemoteQuery};
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::exporter::{Adopted, raw};
 use crate::hresult::{self, E_UNEXPECTED, REGDB_E_CLASSNOTREG};
 use crate::ndr::{FAULT, HANDED, THAT};
 use crate::objref::{ObjRef, StdObjRef};
 use crate::orpc::{ErrorInfo, OrpcThat, error_extent};
-use crate::passing::Lead;
+use crate::passing::MessagePrefix;
 use crate::pdu::Heading;
 use crate::remunknown::{self, opnum};
 use crate::session::values;
@@ -24,7 +24,7 @@ use crate::standard::host_of;
 use crate::stub::Get;
 use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, VERSION};
 use bytes::Bytes;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{Answer, Body, Encode, Encoded, Failure, Initiator, Kind, Visit};
 use std::any::Any;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ impl Accepting {
         stub: &Bytes,
         base: usize,
         little: bool,
-    ) -> Option<(Bytes, Box<Asked>)> {
+    ) -> Option<(Bytes, Box<RemoteQuery>)> {
         let exporter = self.exporter.as_ref()?;
         let get = || Get::after(stub.get(base..).unwrap_or_default(), base, little);
         match (iid, heading.opnum) {
@@ -52,7 +52,7 @@ impl Accepting {
                 let known = |iid: &Uuid| *iid == IUNKNOWN || proxy.ipid(*iid).is_some();
                 let small = query.iids.len() <= crate::limits::INTERFACES_ASKED;
                 (small && !query.iids.iter().all(known))
-                    .then(|| (key, Box::new(Asked::Interfaces { query, second })))
+                    .then(|| (key, Box::new(RemoteQuery::Interfaces { query, second })))
             }
             (REMOTE_ACTIVATION, remote::REMOTE_ACTIVATION) => {
                 let activation = remote::parse_request(get(), (VERSION.0.into(), VERSION.1.into())).ok()?;
@@ -67,19 +67,19 @@ impl Accepting {
 
     /// The key of the object here that stands for a class elsewhere. A version or a number of interfaces that
     /// the activator would refuse is left to it to refuse.
-    fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<Asked>)> {
+    fn class_elsewhere(&self, activation: Activation, old: bool) -> Option<(Bytes, Box<RemoteQuery>)> {
         let usable = hresult::check_version(activation.version).is_ok();
         let some = (1..=crate::limits::INTERFACES_ASKED).contains(&activation.iids.len());
         let key = self.exporter.as_ref()?.passing_class(activation.clsid).filter(|_| usable && some)?;
-        Some((key, Box::new(Asked::Object { activation, old })))
+        Some((key, Box::new(RemoteQuery::Object { activation, old })))
     }
 
     /// Answers with references of this node's own to what was found elsewhere.
     #[cold]
     pub(super) fn answer_asked(
         &mut self,
-        serving: &Serving,
-        asked: &Asked,
+        serving: &InboundCall,
+        asked: &RemoteQuery,
         answer: Answer<'_>,
     ) -> Result<(), Failure> {
         let unlike = unlike();
@@ -101,7 +101,7 @@ impl Accepting {
         // there, or that refuses an object, is the answer to the question: beside it there is room for a text.
         let is_answer = match failure.kind() {
             Kind::NoObject | Kind::NoOperation | Kind::BadArgument => true,
-            Kind::Refused => matches!(asked, Asked::Object { .. }),
+            Kind::Refused => matches!(asked, RemoteQuery::Object { .. }),
             _ => false,
         };
         let told = failure.code().is_some() || is_answer;
@@ -111,12 +111,12 @@ impl Accepting {
             return Ok(());
         }
         let hresult = match (failure.kind(), failure.code(), asked) {
-            (Kind::NoObject, None, Asked::Object { .. }) => REGDB_E_CLASSNOTREG,
+            (Kind::NoObject, None, RemoteQuery::Object { .. }) => REGDB_E_CLASSNOTREG,
             _ => hresult::of(failure),
         };
         // The text goes along where the number does not say the same.
         let text = failure.message();
-        let says_more = matches!(asked, Asked::Object { .. }) && text != hresult::describe(hresult);
+        let says_more = matches!(asked, RemoteQuery::Object { .. }) && text != hresult::describe(hresult);
         let info = ErrorInfo { description: text.to_owned(), ..ErrorInfo::default() };
         let extensions = if says_more { vec![error_extent(&info)] } else { Vec::new() };
         self.put_own(serving, &OrpcThat { flags: 0, extensions }, &asked.refused(hresult))
@@ -128,26 +128,26 @@ impl Accepting {
     /// travels as an HRESULT inside of an ordinary answer.
     fn put_adopted(
         &mut self,
-        serving: &Serving,
-        asked: &Asked,
+        serving: &InboundCall,
+        asked: &RemoteQuery,
         adopted: &Adopted,
         handed: bool,
     ) -> Result<(), Failure> {
         let Some(exporter) = &self.exporter else { return Ok(()) };
         let at = self.talk_of(serving).and_then(|talk| talk.references.address);
         let stub = match asked {
-            Asked::Object { activation, .. } if handed => match adopted.hand_over(activation, at) {
+            RemoteQuery::Object { activation, .. } if handed => match adopted.hand_over(activation, at) {
                 Ok(activated) => asked.reply_activated(&activated),
                 Err(hresult) => asked.refused(hresult),
             },
-            Asked::Object { activation, .. } => {
+            RemoteQuery::Object { activation, .. } => {
                 let who = self.principal(serving);
                 match exporter.activate_passed(&serving.key, activation, adopted, &who) {
                     Ok(activated) => asked.reply_activated(&activated.seen_at(at)),
                     Err(hresult) => asked.refused(hresult),
                 }
             }
-            Asked::Interfaces { query, .. } => {
+            RemoteQuery::Interfaces { query, .. } => {
                 let bindings = exporter.bindings();
                 let objref = |iid: Uuid, std: StdObjRef| {
                     ObjRef::Standard { iid, std, resolver: bindings.clone() }.seen_at(at).write()
@@ -159,7 +159,7 @@ impl Accepting {
     }
 
     /// Sends a stub that was written here.
-    fn put_own(&mut self, serving: &Serving, that: &OrpcThat, stub: &[u8]) -> Result<(), Failure> {
+    fn put_own(&mut self, serving: &InboundCall, that: &OrpcThat, stub: &[u8]) -> Result<(), Failure> {
         let talk = self.talk_of(serving);
         self.channel.message(&heading(serving), serving.shield, true, |out| {
             let begin = out.len();
@@ -169,7 +169,7 @@ impl Accepting {
     }
 
     /// Who asks, for quotas.
-    fn principal(&self, serving: &Serving) -> String {
+    fn principal(&self, serving: &InboundCall) -> String {
         let shield = self.channel.shield(serving.shield);
         match shield.filter(|shield| !shield.principal.is_empty()) {
             Some(shield) => String::from_utf8_lossy(&shield.principal).into_owned(),
@@ -181,14 +181,14 @@ impl Accepting {
     #[cold]
     pub(super) fn put_beside(
         &mut self,
-        serving: &Serving,
+        serving: &InboundCall,
         results: &dyn Encode,
-        carries: Carries<'_>,
+        carries: MessageContents<'_>,
     ) -> Visit<()> {
         if !serving.orpc {
             return Err(unsupported("extensions or an encoded answer on a call of plain RPC"));
         }
-        let lead = Lead::of(carries, THAT)?;
+        let lead = MessagePrefix::of(carries, THAT)?;
         let talk = self.talk_of(serving);
         let keeps = serving.keeps_hresult;
         self.channel.message(&heading(serving), serving.shield, lead.little, |out| {
@@ -212,7 +212,7 @@ impl Accepting {
     #[cold]
     pub(super) fn put_encoded(
         &mut self,
-        serving: &Serving,
+        serving: &InboundCall,
         encoded: &Encoded,
         failure: &Failure,
     ) -> Result<(), Failure> {
@@ -235,7 +235,7 @@ impl Accepting {
     }
 }
 
-impl Asked {
+impl RemoteQuery {
     /// The answer that there is nothing.
     fn refused(&self, hresult: u32) -> Vec<u8> {
         match self {

@@ -13,8 +13,8 @@
 //! a refusal (`refuse`) only the call; its fault has `DID_NOT_EXECUTE`, so the client may repeat it. Whoever is refused for the
 //! level hears `access denied` alone; the node's log gets the reason, once for a connection.
 
-use super::state::{Accepting, Blame, Serving, Target};
-use crate::exporter::Served;
+use super::state::{Accepting, FaultTarget, InboundCall, Target};
+use crate::exporter::IpidEntry;
 use crate::frame::{self, FIRST, Header, LAST};
 use crate::ndr::THIS;
 use crate::orpc::OrpcThis;
@@ -42,7 +42,7 @@ impl Accepting {
     ) -> Result<(), ProtocolError> {
         self.channel.expect(State::Open, header)?;
         let context = context_of(header, &message)?;
-        self.blame = Blame { call: header.call, context, crowded: false };
+        self.blame = FaultTarget { call: header.call, context, crowded: false };
         let whole = header.flags & (FIRST | LAST) == FIRST | LAST;
         // Nearly every call is one fragment and finds no other one open.
         let usual = whole && self.channel.assemblies.is_empty();
@@ -68,7 +68,7 @@ impl Accepting {
         // apart.
         if header.has(FIRST) {
             let reused =
-                |serving: &Serving| serving.call == header.call && serving.replies && !serving.cancelled;
+                |serving: &InboundCall| serving.call == header.call && serving.replies && !serving.cancelled;
             if self.serving.iter().any(reused) {
                 return Err(ProtocolError::CallReused { call: header.call });
             }
@@ -104,7 +104,7 @@ impl Accepting {
             // The fragments of a call come one after another.
             if let Some(begun) = open.oldest() {
                 self.blame =
-                    Blame { call: begun.heading.call, context: begun.heading.context, crowded: false };
+                    FaultTarget { call: begun.heading.call, context: begun.heading.context, crowded: false };
                 return Err(ProtocolError::StrayFragment { call });
             }
             if !first {
@@ -112,7 +112,7 @@ impl Accepting {
                 return Err(ProtocolError::StrayFragment { call });
             }
         } else if !open.is_empty() {
-            self.blame = Blame { call, context: 0, crowded: true };
+            self.blame = FaultTarget { call, context: 0, crowded: true };
             if !first {
                 return Err(ProtocolError::StrayFragment { call });
             }
@@ -154,7 +154,7 @@ impl Accepting {
 
     /// A whole call.
     /// Everything that the runtime needs goes into one `Incoming`; what the answer needs stays here in
-    /// `Serving`.
+    /// `InboundCall`.
     #[inline]
     fn call_in(&mut self, call: &Fragment, stub: Bytes) -> Result<(), ProtocolError> {
         let heading = &call.heading;
@@ -178,7 +178,7 @@ impl Accepting {
         // what passes on as octets has to be cut.
         let mut end = stub.len();
         if self.channel.shield(call.shield).is_some_and(|shield| shield.signs()) {
-            let said = verification::Said { interface: syntax, heading, little: call.little };
+            let said = verification::TrailerContents { interface: syntax, heading, little: call.little };
             end = verification::check(&stub, &said)?;
         }
         // Withdrawn calls count as well, until their servants have answered. Those without a reply count apart: who sends them
@@ -246,7 +246,7 @@ impl Accepting {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.unheard += usize::from(!replies);
-        self.serving.push(Serving {
+        self.serving.push(InboundCall {
             serial,
             call: heading.call,
             context: heading.context,
@@ -346,7 +346,7 @@ impl Accepting {
     /// What an IPID stands for.
     /// A served object that was disconnected in the meantime is looked up again.
     #[inline]
-    fn served(&mut self, ipid: Uuid) -> Option<&Served> {
+    fn served(&mut self, ipid: Uuid) -> Option<&IpidEntry> {
         if self.last.as_ref().is_none_or(|(last, served)| *last != ipid || !served.is_connected()) {
             self.last = None;
             self.last = Some((ipid, self.exporter.as_ref()?.served(ipid)?));
@@ -363,7 +363,7 @@ impl Accepting {
     }
 
     /// Nobody waits for a call any more, if it is being served; the servant is told.
-    fn withdraw(&mut self, call: u32) -> Option<&Serving> {
+    fn withdraw(&mut self, call: u32) -> Option<&InboundCall> {
         let mut all = self.serving.iter_mut();
         let serving = all.find(|serving| serving.call == call && !serving.cancelled)?;
         serving.cancelled = true;

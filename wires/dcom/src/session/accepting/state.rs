@@ -4,12 +4,12 @@
 //! connections.
 
 use crate::activation::Activation;
-use crate::exporter::{Exporter, Served};
+use crate::exporter::{Exporter, IpidEntry};
 use crate::pdu::Syntax;
 use crate::remunknown::Query;
 use crate::security::{Level, Security};
 use crate::session::channel::Channel;
-use crate::session::shield::Talk;
+use crate::session::security_context::ValueContext;
 use crate::session::values::End;
 use bytes::Bytes;
 use everywire_auth::security::Acceptor;
@@ -35,7 +35,7 @@ pub struct Accepting {
     pub(super) end: End,
     pub(super) exporter: Option<Arc<Exporter>>,
     /// For callers that nobody knows.
-    pub(super) talk: Option<Talk>,
+    pub(super) talk: Option<ValueContext>,
     /// Association group, once one was joined.
     pub(super) group: Option<u32>,
     /// The fragment size that was agreed on.
@@ -45,11 +45,11 @@ pub struct Accepting {
     /// Whether the client takes faults that are signed.
     pub(super) signs_faults: bool,
     /// What a fault about the request that is looked at is told of.
-    pub(super) blame: Blame,
+    pub(super) blame: FaultTarget,
     pub(super) contexts: Vec<Presentation>,
     pub(super) admissions: Vec<Admission>,
     /// Calls taken and not answered; their serials ascend.
-    pub(super) serving: Vec<Serving>,
+    pub(super) serving: Vec<InboundCall>,
     /// How many of them get no reply.
     pub(super) unheard: usize,
     /// How many of them are withdrawn.
@@ -62,7 +62,7 @@ pub struct Accepting {
     /// There is no place for this peer: its bind is refused.
     pub(super) turned_away: bool,
     /// What the last call's IPID stood for: most calls go where the last one went.
-    pub(super) last: Option<(Uuid, Served)>,
+    pub(super) last: Option<(Uuid, IpidEntry)>,
 }
 
 /// A presentation context.
@@ -96,7 +96,7 @@ pub(super) enum Target {
 
 /// Where a fault points to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Blame {
+pub(super) struct FaultTarget {
     pub(super) call: u32,
     pub(super) context: u16,
     /// Whether fragments of another call were missing: whatever is wrong then is an error of the protocol.
@@ -115,7 +115,7 @@ pub(super) struct Admission {
 }
 
 /// A call of the peer.
-pub(super) struct Serving {
+pub(super) struct InboundCall {
     /// The number that the runtime knows the call by: unique on this connection, unlike `call`, which the
     /// client chooses.
     pub(super) serial: u64,
@@ -139,11 +139,11 @@ pub(super) struct Serving {
     /// have more of them executed at a time than the limit.
     pub(super) cancelled: bool,
     /// What was asked for that is elsewhere, and is answered with references of this node's.
-    pub(super) hop: Option<Box<Asked>>,
+    pub(super) hop: Option<Box<RemoteQuery>>,
 }
 
 /// What was asked for that is elsewhere.
-pub(super) enum Asked {
+pub(super) enum RemoteQuery {
     /// An object of a class.
     Object {
         activation: Activation,

@@ -20,7 +20,7 @@ use crate::pdu::{
 };
 use crate::security::Level;
 use crate::session::channel::{LARGE_FRAGMENT, State, Token};
-use crate::session::shield::{self, Shield};
+use crate::session::security_context::{self, SecurityContext};
 use crate::ways::class_of;
 use crate::{ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN2, SCM_ACTIVATOR};
 use everywire_auth::security::{Credentials, Mechanism, Secret, initiator};
@@ -93,7 +93,7 @@ impl Connecting {
     fn send_negotiation(&mut self, pdu: Pdu, token: Option<Vec<u8>>) {
         let call = self.take_call();
         let token = token.map(|value| Token {
-            mechanism: shield::number(self.security.mechanism),
+            mechanism: security_context::number(self.security.mechanism),
             level: self.level() as u8,
             context: CONTEXT,
             value,
@@ -268,9 +268,10 @@ impl Connecting {
             self.unconfirmed = true;
         }
         let level = self.level();
-        let words = shield::authentication(established.principal.mechanism, level);
-        let (number, headers) = (shield::number(self.security.mechanism), self.channel.header_signing);
-        self.channel.shields.push(Shield::new(CONTEXT, number, level, headers, established));
+        let words = security_context::authentication(established.principal.mechanism, level);
+        let (number, headers) =
+            (security_context::number(self.security.mechanism), self.channel.header_signing);
+        self.channel.shields.push(SecurityContext::new(CONTEXT, number, level, headers, established));
         self.become_ready(words);
         Ok(())
     }

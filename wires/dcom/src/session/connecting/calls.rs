@@ -16,8 +16,8 @@
 //! entries of `waiting`.
 
 use super::state::{
-    Connecting, Context, Errand, Goal, Held, IDENTIFY, Job, Known, PROTSEQS, Passed, Purpose, Recent,
-    Results, Stage, Target, Waiting,
+    CachedInterface, Connecting, Context, Errand, Goal, IDENTIFY, Job, OpaqueCall, PROTSEQS, PendingRequest,
+    Purpose, QueuedCall, Recent, Results, Stage, Target,
 };
 use crate::activation::Activation;
 use crate::classes::declared;
@@ -25,12 +25,12 @@ use crate::exporter::Proxy;
 use crate::frame::{MAYBE, PduKind};
 use crate::ndr::THIS;
 use crate::orpc::put_this;
-use crate::passing::{Lead, is_count};
+use crate::passing::{MessagePrefix, is_count};
 use crate::pdu::{Heading, Syntax};
 use crate::session::channel::State;
-use crate::session::shield::Talk;
+use crate::session::security_context::ValueContext;
 use crate::session::values;
-use crate::session::verification::{self, Said};
+use crate::session::verification::{self, TrailerContents};
 use crate::standard::dispatch::call::Invocation;
 use crate::standard::{is_ordinary, tells_hresult};
 use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
@@ -59,7 +59,7 @@ impl Connecting {
         match self.usual(call, proxy) {
             Some(target) if !beside => return self.send_call(&target, call),
             Some(target) if target.results.orpc => {
-                let lead = Lead::of(call.arguments.carries(), THIS)?;
+                let lead = MessagePrefix::of(call.arguments.carries(), THIS)?;
                 let fill = |out: &mut _, stub, talk: Option<&_>| values::put(out, stub, call.arguments, talk);
                 return self.send_now(&target, call.expects, Some(&lead), fill);
             }
@@ -226,8 +226,8 @@ impl Connecting {
         &mut self,
         target: &Target,
         expects: Expects,
-        lead: Option<&Lead<'_>>,
-        fill: impl FnOnce(&mut Vec<u8>, usize, Option<&Talk>) -> Visit<()>,
+        lead: Option<&MessagePrefix<'_>>,
+        fill: impl FnOnce(&mut Vec<u8>, usize, Option<&ValueContext>) -> Visit<()>,
     ) -> Result<CallId, Failure> {
         // Taken out for the time of the call, since `self` is borrowed for sending.
         let talk = self.talk.take();
@@ -244,7 +244,8 @@ impl Connecting {
     /// Notes that a call was sent and is to be answered.
     #[inline]
     pub(super) fn wait(&mut self, call: u32, serial: u64, target: &Target) {
-        self.waiting.push_back(Waiting { call, purpose: Purpose::Call { serial, results: target.results } });
+        self.waiting
+            .push_back(PendingRequest { call, purpose: Purpose::Call { serial, results: target.results } });
     }
 
     /// Sends a request; `fill` writes what follows ORPCTHIS to a buffer whose stub begins at the place it is given. ORPCTHIS is an
@@ -256,7 +257,7 @@ impl Connecting {
         &mut self,
         target: &Target,
         expects: Expects,
-        lead: Option<&Lead<'_>>,
+        lead: Option<&MessagePrefix<'_>>,
         fill: impl FnOnce(&mut Vec<u8>, usize) -> Visit<()>,
     ) -> Visit<u32> {
         let call = self.next_call;
@@ -266,7 +267,7 @@ impl Connecting {
         let causality = self.causality;
         let little = lead.is_none_or(|lead| lead.little);
         let shield = self.channel.shields.first();
-        let said = shield.filter(|shield| shield.signs() && !shield.whole).map(|_| Said {
+        let said = shield.filter(|shield| shield.signs() && !shield.whole).map(|_| TrailerContents {
             interface: target.syntax,
             heading: &heading,
             little,
@@ -316,17 +317,17 @@ impl Connecting {
         // Plain RPC has no place for the count of hops: there a circle ends in another way.
         let goes = |headers: &&Headers| !headers.is_empty() && (orpc || !is_count(headers));
         let headers = call.arguments.carries().headers.filter(goes);
-        let passed = headers.map(|headers| Passed::beside(headers.clone(), orpc)).transpose()?;
+        let passed = headers.map(|headers| OpaqueCall::beside(headers.clone(), orpc)).transpose()?;
         // The results of Invoke are read whole.
         let hresult = orpc && operation.is_none() && !tells_hresult(syntax.id, opnum);
         let results = Results { orpc, hresult, foreign, passed: false };
         let target = Target { syntax, opnum, minor, results, ..Target::default() };
         let (serial, expects) = (self.take_serial(), call.expects);
-        Ok(self.keep(Held { serial, goal, target, values, passed, expects, operation }))
+        Ok(self.keep(QueuedCall { serial, goal, target, values, passed, expects, operation }))
     }
 
     /// Keeps a call among the jobs, which may send it at once.
-    pub(super) fn keep(&mut self, held: Held) -> CallId {
+    pub(super) fn keep(&mut self, held: QueuedCall) -> CallId {
         let id = CallId(held.serial);
         self.jobs.push_back(Job::Call(Box::new(held)));
         self.pump();
@@ -339,7 +340,7 @@ impl Connecting {
         let Some(interface) = call.method.interface() else { return Err(no_interface()) };
         let known = match &mut self.known {
             Some(known) if known.describes(interface) => known,
-            known => known.insert(Known::new(interface)),
+            known => known.insert(CachedInterface::new(interface)),
         };
         if known.context.is_none() {
             let accepted =
@@ -358,7 +359,7 @@ impl Connecting {
     /// The peer may answer before it sees the cancel; such an answer finds nobody waiting and is dropped. A
     /// call that waits for an errand leaves it running, since others may wait for it too.
     pub(super) fn withdraw(&mut self, serial: u64) {
-        let sent = |waiting: &Waiting| waiting.purpose.serial() == Some(serial);
+        let sent = |waiting: &PendingRequest| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {
             if let Some(gone) = self.waiting.remove(index)
                 && self.channel.state == State::Open
@@ -389,7 +390,7 @@ pub(super) fn is_at_exporter(way: &Profile) -> bool {
 /// Invoke, in each interface that is derived from IDispatch.
 const INVOKE_NUMBER: u16 = 6;
 
-impl Known {
+impl CachedInterface {
     /// Looks everything up that does not change between calls of one interface.
     fn new(interface: &Interface) -> Self {
         let iid = iid_of(interface);

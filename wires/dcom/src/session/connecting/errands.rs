@@ -15,7 +15,7 @@
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
 use super::state::{
-    Connecting, Errand, Job, PROTSEQS, Progress, Purpose, Results, Target, Task, Waiting, Way,
+    Connecting, ContextState, Errand, Job, PROTSEQS, PendingRequest, Progress, Purpose, Results, Target, Task,
 };
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::bindings::RESOLVER_PORT;
@@ -44,7 +44,7 @@ use std::net::Ipv4Addr;
 use uuid::Uuid;
 
 /// What a request for an errand says.
-struct Question {
+struct ErrandRequest {
     iid: Uuid,
     opnum: u16,
     object: Option<Uuid>,
@@ -55,7 +55,7 @@ struct Question {
 impl Connecting {
     /// Sends what an errand asks, if the peer has an interface for it.
     pub(super) fn advance_errand(&mut self, mut task: Box<Task>) -> Progress {
-        let (Question { iid, opnum, object, minor, stub }, context) = loop {
+        let (ErrandRequest { iid, opnum, object, minor, stub }, context) = loop {
             let question = match self.question(&task.errand) {
                 Ok(question) => question,
                 Err(failure) => {
@@ -64,14 +64,14 @@ impl Connecting {
                 }
             };
             match self.way(&syntax(question.iid)) {
-                Way::Open(context) => break (question, context),
-                Way::Missing { asked } => {
+                ContextState::Open(context) => break (question, context),
+                ContextState::Missing { asked } => {
                     if !asked {
                         self.send_alter(syntax(question.iid));
                     }
                     return Progress::Waits(Job::Errand(task));
                 }
-                Way::Refused => {
+                ContextState::Refused => {
                     if !fall_back(&mut task.errand) {
                         let failure = no_such_interface(question.iid);
                         self.fail_task(*task, &failure);
@@ -94,7 +94,7 @@ impl Connecting {
             Ok(call) => {
                 // Asked for while the activation is under way, which saves a round trip.
                 let next = self.next_interface(&task.errand);
-                self.waiting.push_back(Waiting { call, purpose: Purpose::Errand(task) });
+                self.waiting.push_back(PendingRequest { call, purpose: Purpose::Errand(task) });
                 if let Some(next) = next {
                     self.send_alter(next);
                 }
@@ -110,13 +110,13 @@ impl Connecting {
         let Errand::Activate { asked, profile, passed: false, .. } = errand else { return None };
         let next = syntax(*asked.iids.first()?);
         let here = self.channel.multiplex && !may_be_elsewhere(profile) && next.id != IUNKNOWN;
-        (here && matches!(self.way(&next), Way::Missing { asked: false })).then_some(next)
+        (here && matches!(self.way(&next), ContextState::Missing { asked: false })).then_some(next)
     }
 
     /// The request of an errand. `Err`: what it asks for cannot be asked, since the proxy is not resolved.
-    fn question(&self, errand: &Errand) -> Result<Question, Failure> {
+    fn question(&self, errand: &Errand) -> Result<ErrandRequest, Failure> {
         let minor = self.orpc_minor;
-        let of_node = |iid, opnum, stub| Question { iid, opnum, object: None, minor, stub };
+        let of_node = |iid, opnum, stub| ErrandRequest { iid, opnum, object: None, minor, stub };
         Ok(match errand {
             Errand::Activate { asked, old, .. } => {
                 let ours = Activation { version: (VERSION.0.into(), minor), ..asked.clone() };
@@ -135,24 +135,30 @@ impl Connecting {
             Errand::Alive => of_node(OBJECT_EXPORTER, resolver::opnum::SERVER_ALIVE, Vec::new()),
             Errand::Release { node, minor, refs } => {
                 let (opnum, stub) = (remunknown::opnum::REM_RELEASE, remunknown::refs_request(refs));
-                Question { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
+                ErrandRequest { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
             }
         })
     }
 
     /// RemQueryInterface, addressed to the exporter's own IRemUnknown; any IPID of the object will do.
-    fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<Question, Failure> {
+    fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<ErrandRequest, Failure> {
         let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
         let query = Query { ipid: proxy.any_ipid(), refs: PUBLIC_REFS, iids };
         let stub = remunknown::query_request(&query);
         let minor = resolution.version.1.min(VERSION.1.into());
         let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
-        Ok(Question { iid: self.node_interface(), opnum, object: Some(resolution.rem_unknown), minor, stub })
+        Ok(ErrandRequest {
+            iid: self.node_interface(),
+            opnum,
+            object: Some(resolution.rem_unknown),
+            minor,
+            stub,
+        })
     }
 
     /// IRemUnknown2, or IRemUnknown at peers that have no other.
     fn node_interface(&self) -> Uuid {
-        if self.only.is_some() || matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Refused) {
+        if self.only.is_some() || matches!(self.way(&syntax(REM_UNKNOWN2)), ContextState::Refused) {
             REM_UNKNOWN
         } else {
             REM_UNKNOWN2
@@ -387,7 +393,7 @@ fn not_served(syntax: &Syntax, status: u32) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everywire_model::{Budget, Place};
+    use everywire_model::{BindAddress, Budget};
 
     #[test]
     fn towers_are_as_many_as_the_answer_says() {
@@ -400,7 +406,7 @@ mod tests {
             values::put(&mut stub, 0, &|sink: &mut dyn Sink| results.marshal_list(&MAP.results, sink), None)
                 .unwrap();
             let place =
-                Place::socket("dcom", Endpoint::Tcp { host: "localhost".into(), port: RESOLVER_PORT });
+                BindAddress::socket("dcom", Endpoint::Tcp { host: "localhost".into(), port: RESOLVER_PORT });
             moved(&ndr::body(stub.into(), 0, true, Budget::default()), &asked, place.profile())
         };
         let port = |reference: Reference| reference.profiles[0].endpoints.clone();

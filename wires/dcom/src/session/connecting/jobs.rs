@@ -15,7 +15,8 @@ use super::binding::syntax;
 use super::calls::{no_interface, no_node, no_such_interface};
 use super::errands::may_be_elsewhere;
 use super::state::{
-    Connecting, Errand, Goal, Held, Job, Progress, Purpose, Stage, Target, Task, Waiting, Way,
+    Connecting, ContextState, Errand, Goal, Job, PendingRequest, Progress, Purpose, QueuedCall, Stage,
+    Target, Task,
 };
 use crate::exporter::Proxy;
 use crate::frame::Header;
@@ -67,10 +68,10 @@ impl Connecting {
 
     /// An errand that the call needs is returned, not queued here: only `pump` knows the call's place in the
     /// queue.
-    fn advance_call(&mut self, mut held: Box<Held>) -> Progress {
+    fn advance_call(&mut self, mut held: Box<QueuedCall>) -> Progress {
         // The one begins as the other, and is mostly agreed on by then.
         if held.target.syntax == syntax(REM_UNKNOWN)
-            && matches!(self.way(&syntax(REM_UNKNOWN2)), Way::Open(_))
+            && matches!(self.way(&syntax(REM_UNKNOWN2)), ContextState::Open(_))
         {
             held.target.syntax = syntax(REM_UNKNOWN2);
         }
@@ -93,14 +94,14 @@ impl Connecting {
             self.send_releases(proxy.oxid(), resolution.rem_unknown, held.target.minor);
         }
         held.target.context = match self.way(&held.target.syntax) {
-            Way::Open(context) => context,
-            Way::Missing { asked } => {
+            ContextState::Open(context) => context,
+            ContextState::Missing { asked } => {
                 if !asked {
                     self.send_alter(held.target.syntax);
                 }
                 return Progress::Waits(Job::Call(held));
             }
-            Way::Refused => {
+            ContextState::Refused => {
                 self.refused(*held);
                 return Progress::Done;
             }
@@ -109,7 +110,7 @@ impl Connecting {
             Ok(call) if held.expects == Expects::Reply => {
                 // Kept with its values: it may have to be sent again, or its results are those of Invoke.
                 if held.operation.is_some() || (held.target.results.orpc && !self.proven) {
-                    self.waiting.push_back(Waiting { call, purpose: Purpose::Held(held) });
+                    self.waiting.push_back(PendingRequest { call, purpose: Purpose::Held(held) });
                 } else {
                     self.wait(call, held.serial, &held.target);
                 }
@@ -121,8 +122,8 @@ impl Connecting {
     }
 
     /// The peer does not have the interface of a call here; procedures may be elsewhere.
-    fn refused(&mut self, held: Held) {
-        let Held { serial, goal, target: Target { syntax, .. }, .. } = held;
+    fn refused(&mut self, held: QueuedCall) {
+        let QueuedCall { serial, goal, target: Target { syntax, .. }, .. } = held;
         let failure = no_such_interface(syntax.id);
         match goal {
             Goal::Node { way: Some(profile), .. } if may_be_elsewhere(&profile) => {
@@ -134,16 +135,16 @@ impl Connecting {
     }
 
     /// The presentation context of an interface.
-    pub(super) fn way(&self, syntax: &Syntax) -> Way {
+    pub(super) fn way(&self, syntax: &Syntax) -> ContextState {
         match self.contexts.iter().find(|context| context.syntax == *syntax) {
             Some(context) => match context.stage {
-                Stage::Accepted => Way::Open(context.id),
-                Stage::Asked => Way::Missing { asked: true },
-                Stage::Refused => Way::Refused,
+                Stage::Accepted => ContextState::Open(context.id),
+                Stage::Asked => ContextState::Missing { asked: true },
+                Stage::Refused => ContextState::Refused,
             },
             // Nothing more can be asked for.
-            None if self.only.is_some() => Way::Refused,
-            None => Way::Missing { asked: false },
+            None if self.only.is_some() => ContextState::Refused,
+            None => ContextState::Missing { asked: false },
         }
     }
 

@@ -26,7 +26,7 @@ mod state;
 pub use state::Connecting;
 
 use super::channel::{Channel, State};
-use super::shield::Talk;
+use super::security_context::ValueContext;
 use super::values::End;
 use crate::exporter::Exporter;
 use crate::frame::{Header, PduKind};
@@ -48,7 +48,8 @@ impl Connecting {
     pub fn new(config: &Config) -> Self {
         let security = Security::of(&config.profile);
         let exporter = config.wire_state.as_ref().and_then(Exporter::of);
-        let talk = exporter.as_ref().map(|exporter| Talk::new(exporter, &security, "", End::of(config), 0));
+        let talk =
+            exporter.as_ref().map(|exporter| ValueContext::new(exporter, &security, "", End::of(config), 0));
         let only = interface_of(&config.profile, &security.dialect);
         let mut this = Self {
             channel: Channel::new(&config.limits),

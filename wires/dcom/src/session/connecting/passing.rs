@@ -7,7 +7,7 @@
 //! came hands out references of its own.
 //!
 //! States: none of its own; kept calls are jobs like those of `calls`, with the body that passes in
-//! `Held::passed`.
+//! `QueuedCall::passed`.
 //!
 //! Invariants: the bytes of a stub are never read, but for the arguments of activations and of
 //! RemQueryInterface, which are addressed to the node, and for the HRESULT at the end of an answer. An answer
@@ -18,12 +18,14 @@ use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
 use super::errands::after_that;
 use super::replies::{last_number, leading_that};
-use super::state::{Connecting, Errand, Goal, Held, IDENTIFY, PROTSEQS, Passed, Results, Target, Way};
+use super::state::{
+    Connecting, ContextState, Errand, Goal, IDENTIFY, OpaqueCall, PROTSEQS, QueuedCall, Results, Target,
+};
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Found, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};
 use crate::objref::ObjRef;
-use crate::passing::Lead;
+use crate::passing::MessagePrefix;
 use crate::remunknown::{self, opnum};
 use crate::session::values::{self, empty_body};
 use crate::stub::Get;
@@ -33,9 +35,9 @@ use crate::{IUNKNOWN, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATO
 use bytes::Bytes;
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{
-    Beside, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
+    Attachments, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
     WireState,
 };
 use std::sync::Arc;
@@ -60,7 +62,7 @@ impl Connecting {
             return Err(needs_contract("a call to Wine's COM"));
         }
         let carries = call.arguments.carries();
-        let lead = Lead::of(carries, THIS)?;
+        let lead = MessagePrefix::of(carries, THIS)?;
         if !is_orpc(iid) {
             return Err(needs_contract("a call of plain RPC"));
         }
@@ -90,7 +92,7 @@ impl Connecting {
         }
         let results = Results { orpc: true, passed: true, ..Results::default() };
         let mut target = Target { syntax: syntax(iid), opnum, minor, results, ..Target::default() };
-        if let (Some(object), true, Way::Open(context)) =
+        if let (Some(object), true, ContextState::Open(context)) =
             (proxy.ipid(iid), self.proven, self.way(&target.syntax))
             && self.may_send()
         {
@@ -108,10 +110,10 @@ impl Connecting {
         if carries.body.is_none() {
             values::put(&mut values, 0, call.arguments, self.talk.as_ref())?;
         }
-        let passed = Passed { body: carries.body.cloned(), edits: carries.headers.cloned() };
+        let passed = OpaqueCall { body: carries.body.cloned(), edits: carries.headers.cloned() };
         let (serial, goal, expects) = (self.take_serial(), Goal::Object(proxy), call.expects);
         let passed = Some(Box::new(passed));
-        Ok(self.keep(Held { serial, goal, target, values, passed, expects, operation: None }))
+        Ok(self.keep(QueuedCall { serial, goal, target, values, passed, expects, operation: None }))
     }
 
     /// The object that a way leads to, if it leads to one.
@@ -138,14 +140,14 @@ impl Connecting {
     /// Sends a call that was kept.
     /// What passes keeps its own ORPCTHIS and byte order; ordinary values are behind an ORPCTHIS of this
     /// side.
-    pub(super) fn send_held(&mut self, held: &Held) -> Visit<u32> {
+    pub(super) fn send_held(&mut self, held: &QueuedCall) -> Visit<u32> {
         let Some(passed) = &held.passed else {
             return self.send_request(&held.target, held.expects, None, |out, _| {
                 out.extend_from_slice(&held.values);
                 Ok(())
             });
         };
-        let lead = Lead::of(passed.carries(), THIS)?;
+        let lead = MessagePrefix::of(passed.carries(), THIS)?;
         self.send_request(&held.target, held.expects, Some(&lead), |out, _| {
             out.extend_from_slice(passed.body.as_ref().map_or(&*held.values, |body| &*body.bytes));
             Ok(())
@@ -156,7 +158,7 @@ impl Connecting {
     #[cold]
     fn activate_for(
         &mut self,
-        carries: Carries<'_>,
+        carries: MessageContents<'_>,
         iid: Uuid,
         opnum: u16,
         meant: Option<Arc<Proxy>>,
@@ -176,7 +178,7 @@ impl Connecting {
             asked.clsid = clsid_of_key(&profile.key);
         }
         (asked.protseqs, asked.impersonation) = (PROTSEQS.to_vec(), IDENTIFY);
-        let lead = Lead::hops(carries.headers);
+        let lead = MessagePrefix::hops(carries.headers);
         Ok(self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: true, lead }))
     }
 
@@ -223,7 +225,7 @@ impl Connecting {
     /// What was got elsewhere, beside no values.
     fn told(&self, adopted: Adopted) -> Outcome<Body> {
         let wire_state = Arc::new(adopted) as Arc<dyn WireState>;
-        let beside = Beside { wire_state: Some(wire_state), ..Beside::default() };
+        let beside = Attachments { wire_state: Some(wire_state), ..Attachments::default() };
         let body = Body { beside: Some(Arc::new(beside)), ..empty_body(self.channel.limits.budget) };
         Outcome::Done(body)
     }

@@ -10,7 +10,7 @@
 //! the last aligned number of its results.
 
 use super::calls::lower;
-use super::state::{Connecting, Context, Held, Job, Purpose, Results, Stage, Waiting};
+use super::state::{Connecting, Context, Job, PendingRequest, Purpose, QueuedCall, Results, Stage};
 use crate::frame::{DID_NOT_EXECUTE, FIRST, HEADER, Header, LAST};
 use crate::hresult;
 use crate::ndr::{POINTED, THAT};
@@ -161,7 +161,7 @@ impl Connecting {
 
     /// The peer does not speak the version of ORPC that a call was sent by: nothing ran, so it is sent by an older one.
     #[cold]
-    fn send_older(&mut self, mut held: Box<Held>, failure: Failure) {
+    fn send_older(&mut self, mut held: Box<QueuedCall>, failure: Failure) {
         match lower(held.target.minor) {
             Some(minor) => {
                 self.orpc_minor = self.orpc_minor.min(minor);
@@ -201,7 +201,7 @@ impl Connecting {
     /// Entries are appended in the order of their numbers, so the distance from the first one ascends even
     /// across the wrap.
     fn find(&self, call: u32, first: u32) -> Option<usize> {
-        let distance = |waiting: &Waiting| waiting.call.wrapping_sub(first);
+        let distance = |waiting: &PendingRequest| waiting.call.wrapping_sub(first);
         self.waiting.binary_search_by_key(&call.wrapping_sub(first), distance).ok()
     }
 
@@ -227,7 +227,7 @@ impl Connecting {
 
     /// The answer to a call that was kept.
     #[cold]
-    fn held_in(&mut self, held: &Held, stub: Bytes, little: bool) {
+    fn held_in(&mut self, held: &QueuedCall, stub: Bytes, little: bool) {
         self.proven |= held.target.results.orpc;
         let outcome = self.orpc_outcome(stub, little, held.target.results).unwrap_or_else(Outcome::Failed);
         let outcome = match (&held.operation, outcome) {

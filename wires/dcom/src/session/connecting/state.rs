@@ -3,21 +3,21 @@
 //!
 //! States of a presentation context (`Stage`): asked for, accepted or refused; it never goes back.
 //!
-//! Invariants: call numbers in `waiting` ascend (wrapping). A `Held` is made by `calls` or `passing` and
+//! Invariants: call numbers in `waiting` ascend (wrapping). A `QueuedCall` is made by `calls` or `passing` and
 //! consumed when it is sent, unless it may have to be sent again: then it waits for its answer as
-//! `Purpose::Held`. A `Task` is made for an errand and consumed by its answer or its failure.
+//! `Purpose::QueuedCall`. A `Task` is made for an errand and consumed by its answer or its failure.
 
 use crate::activation::Activation;
 use crate::exporter::{Exporter, Proxy};
 use crate::ndr::THIS;
-use crate::passing::Lead;
+use crate::passing::MessagePrefix;
 use crate::pdu::Syntax;
 use crate::remunknown::Refs;
 use crate::security::Security;
 use crate::session::channel::Channel;
-use crate::session::shield::Talk;
+use crate::session::security_context::ValueContext;
 use everywire_auth::security::Initiator as Authentication;
-use everywire_model::visit::Carries;
+use everywire_model::visit::MessageContents;
 use everywire_model::{Body, Expects, Failure, Headers, Initiator, Kind, Operation, PeerAddress, Profile};
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -35,7 +35,7 @@ pub struct Connecting {
     pub(super) security: Arc<Security>,
     pub(super) peer: PeerAddress,
     pub(super) exporter: Option<Arc<Exporter>>,
-    pub(super) talk: Option<Talk>,
+    pub(super) talk: Option<ValueContext>,
     /// Proves who this side is, until that is done.
     pub(super) authentication: Option<Box<dyn Authentication>>,
     /// Why nothing can be called here, if so.
@@ -46,7 +46,7 @@ pub struct Connecting {
     /// The next number of a presentation context.
     pub(super) next_context: u16,
     /// What was sent and not answered; numbers ascend (wrapping).
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) waiting: VecDeque<PendingRequest>,
     pub(super) next_call: u32,
     pub(super) next_serial: u64,
     /// What waits for an errand, for its turn, or for being let in.
@@ -64,7 +64,7 @@ pub struct Connecting {
     /// Causality of the calls of this connection, counted up.
     pub(super) causality: u128,
     /// The interface that was called last.
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<CachedInterface>,
 }
 
 /// A presentation context.
@@ -88,7 +88,7 @@ pub(super) enum Stage {
 }
 
 /// What was sent and not answered.
-pub(super) struct Waiting {
+pub(super) struct PendingRequest {
     pub(super) call: u32,
     pub(super) purpose: Purpose,
 }
@@ -102,7 +102,7 @@ pub(super) enum Purpose {
         results: Results,
     },
     /// One that may be sent again, or was sent by Invoke.
-    Held(Box<Held>),
+    Held(Box<QueuedCall>),
     Errand(Box<Task>),
 }
 
@@ -127,7 +127,7 @@ impl Purpose {
 }
 
 /// What is known of the interface that was called last.
-pub(super) struct Known {
+pub(super) struct CachedInterface {
     /// Where its description is, and its identity there: both have to fit.
     pub(super) address: usize,
     pub(super) id: String,
@@ -182,13 +182,13 @@ pub(super) struct Results {
 /// What stands in the queue of a connection until a presentation context, an IPID or a way is known.
 pub(super) enum Job {
     /// A call of the user.
-    Call(Box<Held>),
+    Call(Box<QueuedCall>),
     /// Something that must be asked before.
     Errand(Box<Task>),
 }
 
 /// A call that cannot be sent yet.
-pub(super) struct Held {
+pub(super) struct QueuedCall {
     /// The number by which the runtime knows the call.
     pub(super) serial: u64,
     pub(super) goal: Goal,
@@ -197,7 +197,7 @@ pub(super) struct Held {
     /// The encoded arguments, where they do not pass.
     pub(super) values: Vec<u8>,
     /// What passes, and what stands in front of it.
-    pub(super) passed: Option<Box<Passed>>,
+    pub(super) passed: Option<Box<OpaqueCall>>,
     /// Whether an answer comes; a call without one is forgotten as soon as it is sent.
     pub(super) expects: Expects,
     /// What Invoke was asked for, if it is called.
@@ -228,7 +228,7 @@ pub(super) enum Progress {
 }
 
 /// What is known about an interface's presentation context.
-pub(super) enum Way {
+pub(super) enum ContextState {
     Open(u16),
     /// It was asked for, or has to be.
     Missing {
@@ -256,7 +256,7 @@ pub(super) enum Errand {
         /// For a client of this node, which passes such requests on.
         passed: bool,
         /// What goes in front of it then.
-        lead: Option<Lead<'static>>,
+        lead: Option<MessagePrefix<'static>>,
     },
     /// Interfaces of an object for somebody else.
     QueryFor { proxy: Arc<Proxy>, iids: Vec<Uuid> },
@@ -301,13 +301,13 @@ impl Errand {
 }
 
 /// What is kept of a call that passes, or that has headers beside its values.
-pub(super) struct Passed {
+pub(super) struct OpaqueCall {
     pub(super) body: Option<Body>,
     /// Extensions that replace or add to those of the body.
     pub(super) edits: Option<Headers>,
 }
 
-impl Passed {
+impl OpaqueCall {
     /// Headers beside values.
     ///
     /// # Errors
@@ -319,12 +319,12 @@ impl Passed {
         }
         let passed = Self { body: None, edits: Some(headers) };
         // What is no extension is told now, and not when its turn comes.
-        Lead::of(passed.carries(), THIS)?;
+        MessagePrefix::of(passed.carries(), THIS)?;
         Ok(Box::new(passed))
     }
 
     /// What goes out.
-    pub(super) fn carries(&self) -> Carries<'_> {
-        Carries { body: self.body.as_ref(), headers: self.edits.as_ref() }
+    pub(super) fn carries(&self) -> MessageContents<'_> {
+        MessageContents { body: self.body.as_ref(), headers: self.edits.as_ref() }
     }
 }

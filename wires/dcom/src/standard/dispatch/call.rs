@@ -133,24 +133,24 @@ pub(super) fn variant_of(value: Value) -> Variant {
 }
 
 /// What Invoke answers: result, exception, number of the wrong argument, arguments by reference, HRESULT.
-type Answered = (Variant, ExcepInfo, u32, Vec<Variant>, u32);
+type InvokeReply = (Variant, ExcepInfo, u32, Vec<Variant>, u32);
 
 /// What the answer of Invoke means as the outcome of an operation; `body` holds the results of [`INVOKE`].
 pub fn results(operation: &Operation, body: &Body) -> Outcome<Body> {
-    let understood = |answered: Answered| {
+    let understood = |answered: InvokeReply| {
         // What tells of a failure was one.
         let status = answered.4.cast_signed();
         let value = understood(operation, answered)?;
         Ok(body_of(&value, &operation.results)?.with_status(status))
     };
-    match body.decode::<Answered>(&INVOKE.results).and_then(understood) {
+    match body.decode::<InvokeReply>(&INVOKE.results).and_then(understood) {
         Ok(results) => Outcome::Done(results),
         Err(failure) => Outcome::Failed(failure),
     }
 }
 
 /// The results that an answer has, as one struct.
-fn understood(operation: &Operation, answered: Answered) -> Result<Value, Failure> {
+fn understood(operation: &Operation, answered: InvokeReply) -> Result<Value, Failure> {
     let (result, info, argument, references, code) = answered;
     check(info, argument, code)?;
     let wrong = |code: u32| hresult::failure(code, None).with_completed(Completed::Yes);
@@ -226,7 +226,7 @@ pub(in super::super) fn notify(
     let finish = move |outcome: Outcome<Body>| {
         done(match outcome {
             Outcome::Done(body) => body
-                .decode::<Answered>(&INVOKE.results)
+                .decode::<InvokeReply>(&INVOKE.results)
                 .and_then(|(_, info, argument, _, code)| check(info, argument, code)),
             Outcome::Failed(failure) => Err(failure),
             Outcome::Raised(_) | Outcome::Moved(_) => Ok(()),

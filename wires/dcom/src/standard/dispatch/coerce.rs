@@ -2,7 +2,7 @@
 //!
 //! A caller by name gives whatever VARIANT its language has; a servant has the parameters that its contract
 //! says. `to_shape` goes from the one to the other: references are followed, numbers, texts and booleans
-//! converted with checks of their range (`variant::Plain`), arrays and structs element by element.
+//! converted with checks of their range (`variant::PlainValue`), arrays and structs element by element.
 //! `to_variant` goes back: every value gets the VARTYPE that is nearest; what automation has no type for
 //! (enumerations, structs, characters) becomes numbers, arrays and texts.
 //!
@@ -14,7 +14,7 @@ use super::decimal::Decimal;
 use crate::hresult::{DISP_E_BADVARTYPE, DISP_E_OVERFLOW, DISP_E_PARAMNOTFOUND, DISP_E_TYPEMISMATCH};
 use crate::ndr::{self, DECIMAL_SHAPE, is_decimal};
 use crate::standard::contracts::BSTR;
-use crate::variant::Plain;
+use crate::variant::PlainValue;
 use everywire_model::Bytes;
 use everywire_model::describe::Hold;
 use everywire_model::shape::Shape;
@@ -78,7 +78,7 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
         (Shape::Pointer(pointer), _) => convert(from, value, &pointer.target, depth)?,
         // NULL is no value of any other type.
         (_, Value::Nothing) if alias_of(from) == Some("NULL") => return Err(DISP_E_TYPEMISMATCH),
-        (Shape::Bool, _) => Value::Bool(number(from, value, Plain::truth)?),
+        (Shape::Bool, _) => Value::Bool(number(from, value, PlainValue::truth)?),
         (Shape::U8, _) => integer(from, value, target, 0, u8::MAX.into())?,
         (Shape::I8, _) => integer(from, value, target, i8::MIN.into(), i8::MAX.into())?,
         (Shape::U16, _) => integer(from, value, target, 0, u16::MAX.into())?,
@@ -87,11 +87,11 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
         (Shape::I32, _) => integer(from, value, target, i32::MIN.into(), i32::MAX.into())?,
         (Shape::U64, _) => integer(from, value, target, 0, u64::MAX.into())?,
         (Shape::I64, _) => integer(from, value, target, i64::MIN.into(), i64::MAX.into())?,
-        (Shape::F32, _) => Value::Float(number(from, value, Plain::single)?.into()),
+        (Shape::F32, _) => Value::Float(number(from, value, PlainValue::single)?.into()),
         (Shape::F64, _) if alias_of(target) == Some("DATE") => {
-            Value::Float(number(from, value, Plain::date)?)
+            Value::Float(number(from, value, PlainValue::date)?)
         }
-        (Shape::F64, _) => Value::Float(number(from, value, Plain::real)?),
+        (Shape::F64, _) => Value::Float(number(from, value, PlainValue::real)?),
         (Shape::Text(_), _) => Value::Text(text(from, value)?),
         (Shape::Char | Shape::WideChar, _) => {
             let text = text(from, value)?;
@@ -179,19 +179,19 @@ fn alias_of(shape: &Shape) -> Option<&str> {
 }
 
 /// A value without parts.
-fn plain<'v>(from: &Shape, value: &'v Value) -> Option<Plain<'v>> {
+fn plain<'v>(from: &Shape, value: &'v Value) -> Option<PlainValue<'v>> {
     Some(match value {
-        Value::Nothing => Plain::Empty,
-        Value::Bool(flag) => Plain::Bool(*flag),
+        Value::Nothing => PlainValue::Empty,
+        Value::Bool(flag) => PlainValue::Bool(*flag),
         Value::Integer(number) if alias_of(from) == Some("CURRENCY") => {
-            Plain::Money(i64::try_from(*number).ok()?)
+            PlainValue::Money(i64::try_from(*number).ok()?)
         }
-        Value::Integer(number) => Plain::Whole(*number),
-        Value::Float(number) if alias_of(from) == Some("DATE") => Plain::Date(*number),
+        Value::Integer(number) => PlainValue::Whole(*number),
+        Value::Float(number) if alias_of(from) == Some("DATE") => PlainValue::Date(*number),
         #[allow(clippy::cast_possible_truncation)]
-        Value::Float(number) if matches!(from.resolved(), Shape::F32) => Plain::Single(*number as f32),
-        Value::Float(number) => Plain::Real(*number),
-        Value::Text(text) => Plain::Text(text),
+        Value::Float(number) if matches!(from.resolved(), Shape::F32) => PlainValue::Single(*number as f32),
+        Value::Float(number) => PlainValue::Real(*number),
+        Value::Text(text) => PlainValue::Text(text),
         _ => return None,
     })
 }
@@ -200,10 +200,10 @@ fn plain<'v>(from: &Shape, value: &'v Value) -> Option<Plain<'v>> {
 fn number<'v, T>(
     from: &Shape,
     value: &'v Value,
-    of: impl FnOnce(&Plain<'v>) -> Result<T, u32>,
+    of: impl FnOnce(&PlainValue<'v>) -> Result<T, u32>,
 ) -> Result<T, u32> {
     match value {
-        Value::Struct(_) => of(&Plain::Real(decimal(from, value)?.float())),
+        Value::Struct(_) => of(&PlainValue::Real(decimal(from, value)?.float())),
         value => of(&plain(from, value).ok_or(DISP_E_TYPEMISMATCH)?),
     }
 }
@@ -220,14 +220,14 @@ fn decimal(from: &Shape, value: &Value) -> Result<Decimal, u32> {
         Value::Integer(number) if alias_of(from) == Some("CURRENCY") => Decimal::scaled(*number, 4),
         Value::Integer(number) => Decimal::scaled(*number, 0),
         Value::Text(text) => Decimal::parse(text),
-        value => Decimal::from_float(number(from, value, Plain::real)?),
+        value => Decimal::from_float(number(from, value, PlainValue::real)?),
     }
 }
 
 /// A whole number between these, as a CURRENCY would hold it if the target is one.
 fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128) -> Result<Value, u32> {
     let found = match value {
-        _ if alias_of(target) == Some("CURRENCY") => number(from, value, Plain::money)?.into(),
+        _ if alias_of(target) == Some("CURRENCY") => number(from, value, PlainValue::money)?.into(),
         // It may have more digits than other numbers.
         Value::Struct(_) => decimal(from, value)?.rounded(),
         value => number(from, value, |plain| plain.whole(least, most))?,
@@ -240,7 +240,7 @@ fn text(from: &Shape, value: &Value) -> Result<String, u32> {
     match value {
         Value::Char(character) => Ok(character.to_string()),
         Value::Struct(_) => Ok(decimal(from, value)?.text()),
-        value => number(from, value, Plain::text),
+        value => number(from, value, PlainValue::text),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::hresult::{
     DISP_E_PARAMNOTFOUND, DISP_E_PARAMNOTOPTIONAL, DISP_E_TYPEMISMATCH, DISP_E_UNKNOWNINTERFACE, E_FAIL,
     E_INVALIDARG,
 };
-use crate::standard::asking::{Told, ask};
+use crate::standard::asking::{ServantReply, ask};
 use crate::standard::guid::Guid;
 use crate::standard::serving::own_servants;
 use crate::standard::values::body_of;
@@ -37,10 +37,10 @@ use std::sync::Arc;
 /// DISPPARAMS: arguments in reverse order, the DISPIDs of those that are named, and how many there are of both.
 type DispParams = (Option<Vec<Variant>>, Option<Vec<i32>>, u32, u32);
 /// What Invoke is given.
-type Given = (i32, Guid, u32, u32, DispParams, u32, Vec<u32>, Vec<Variant>);
+type InvokeArguments = (i32, Guid, u32, u32, DispParams, u32, Vec<u32>, Vec<Variant>);
 
 /// Why a call cannot be made: an HRESULT, and the number of the argument that is wrong.
-type Wrong = (u32, u32);
+type BadArgument = (u32, u32);
 
 /// What is to be asked of whom, and what is to be done with what it says.
 struct Call {
@@ -56,7 +56,7 @@ struct Call {
 
 /// Serves one call.
 pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
-    let given = match request.arguments::<Given>() {
+    let given = match request.arguments::<InvokeArguments>() {
         Ok(given) => given,
         Err(failure) => return request.finish(Err(failure)),
     };
@@ -66,7 +66,7 @@ pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
     drop(params);
     let Call { servant, index, arguments, out } = match arranged {
         Ok(call) => call,
-        Err(wrong) => return answer(request, flags, Err(Trouble::Wrong(wrong)), references),
+        Err(wrong) => return answer(request, flags, Err(InvokeError::Wrong(wrong)), references),
     };
     let (key, held, asked) = (request.key().to_vec(), Arc::clone(exporter), Arc::clone(&servant));
     ask(exporter, &key, servant, index, arguments, move |told| {
@@ -77,7 +77,7 @@ pub(super) fn invoke(exporter: &Arc<Exporter>, request: Request) {
 
 /// Finds the servant and its operation, and gives each parameter its value: named arguments by their number,
 /// the others from the last to the first, as DISPPARAMS has them reversed.
-fn arrange(exporter: &Exporter, key: &[u8], given: &Given) -> Result<Call, Wrong> {
+fn arrange(exporter: &Exporter, key: &[u8], given: &InvokeArguments) -> Result<Call, BadArgument> {
     let (id, riid, _, flags, (values, names, arguments, named), count, indices, references) = given;
     let (values, names) = (values.as_deref().unwrap_or_default(), names.as_deref().unwrap_or_default());
     if !riid.0.is_nil() {
@@ -179,9 +179,9 @@ fn number(argument: usize) -> u32 {
 }
 
 /// Why Invoke has no result.
-enum Trouble {
+enum InvokeError {
     /// Something is wrong with the call.
-    Wrong(Wrong),
+    Wrong(BadArgument),
     /// The member failed.
     Exception(ExcepInfo),
 }
@@ -192,21 +192,21 @@ fn conclude(
     exporter: &Exporter,
     interface: &Interface,
     index: usize,
-    told: Told,
+    told: ServantReply,
     out: &[Option<usize>],
     references: &mut [Variant],
-) -> Result<(Value, u32), Trouble> {
+) -> Result<(Value, u32), InvokeError> {
     let exception = |description: &str, code: u32| {
         let (source, description) = (interface.name.to_string(), description.to_owned());
-        Err(Trouble::Exception((0, 0, source, description, String::new(), 0, 0, 0, code)))
+        Err(InvokeError::Exception((0, 0, source, description, String::new(), 0, 0, 0, code)))
     };
     let (fields, status) = match told {
-        Told::Done(Value::Struct(fields), status) => (fields, status.cast_unsigned()),
-        Told::Failed(failure) => return exception(failure.message(), hresult::of(&failure)),
-        Told::Raised(id) => return exception(&id, E_FAIL),
-        Told::Done(..) | Told::Moved => return exception("the object is elsewhere", E_FAIL),
+        ServantReply::Done(Value::Struct(fields), status) => (fields, status.cast_unsigned()),
+        ServantReply::Failed(failure) => return exception(failure.message(), hresult::of(&failure)),
+        ServantReply::Raised(id) => return exception(&id, E_FAIL),
+        ServantReply::Done(..) | ServantReply::Moved => return exception("the object is elsewhere", E_FAIL),
     };
-    let wrong = |code: u32| Trouble::Wrong((code, 0));
+    let wrong = |code: u32| InvokeError::Wrong((code, 0));
     let operation = interface.operations.get(index).ok_or_else(|| wrong(DISP_E_MEMBERNOTFOUND))?;
     let mut values = operation.results.fields().iter().zip(fields);
     let mut result = empty();
@@ -255,18 +255,23 @@ fn automatic(exporter: &Exporter, variant: Value) -> Value {
 }
 
 /// Answers with what came of the call, but for what the caller does not look at.
-fn answer(mut request: Request, flags: u32, told: Result<(Value, u32), Trouble>, references: Vec<Variant>) {
+fn answer(
+    mut request: Request,
+    flags: u32,
+    told: Result<(Value, u32), InvokeError>,
+    references: Vec<Variant>,
+) {
     let (mut result, mut info, mut argument) = (empty(), ExcepInfo::default(), 0);
     let code = match told {
         Ok((value, status)) => {
             result = value;
             status
         }
-        Err(Trouble::Exception(told)) => {
+        Err(InvokeError::Exception(told)) => {
             info = told;
             DISP_E_EXCEPTION
         }
-        Err(Trouble::Wrong((code, number))) => {
+        Err(InvokeError::Wrong((code, number))) => {
             if matches!(code, DISP_E_TYPEMISMATCH | DISP_E_PARAMNOTFOUND | DISP_E_OVERFLOW) {
                 argument = number;
             }

@@ -104,7 +104,7 @@ pub(super) fn admit(exporter: &Exporter, request: &Request) -> Result<(), Failur
 
 /// Whether the place that a connection came in by lets anybody look up.
 fn is_open(exporter: &Exporter, by: &Endpoint) -> bool {
-    exporter.objects().places().iter().map(everywire_model::Place::profile).any(|place| {
+    exporter.objects().places().iter().map(everywire_model::BindAddress::profile).any(|place| {
         let security = Security::of(place);
         place.endpoints.contains(by) && (security.open_lookups || security.level == Level::None)
     })

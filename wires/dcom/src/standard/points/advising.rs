@@ -6,7 +6,7 @@
 
 use super::source::{Source, sources};
 use super::store::Account;
-use super::tables::{Advised, Manner, Point, Points};
+use super::tables::{CallStyle, Point, Points, SinkConnection};
 use crate::exporter::Exporter;
 use crate::hresult::{CONNECT_E_ADVISELIMIT, CONNECT_E_NOCONNECTION};
 use crate::lock::lock;
@@ -48,7 +48,7 @@ impl Points {
 
 impl Point {
     /// Whether there is room for one more sink of a principal.
-    pub(super) fn admit(sinks: &[Arc<Advised>], principal: &str) -> Result<(), Failure> {
+    pub(super) fn admit(sinks: &[Arc<SinkConnection>], principal: &str) -> Result<(), Failure> {
         let own = sinks.iter().filter(|sink| sink.principal == principal).count();
         if sinks.len() >= SINKS || own >= SINKS_OF_PRINCIPAL {
             return Err(refused(CONNECT_E_ADVISELIMIT));
@@ -62,7 +62,7 @@ impl Point {
         (principal, account): (String, Arc<Account>),
         reference: Reference,
         object: &Object,
-        manner: Option<Manner>,
+        manner: Option<CallStyle>,
     ) -> Result<u32, Failure> {
         let mut sinks = lock(&self.sinks);
         Self::admit(&sinks, &principal)?;
@@ -73,7 +73,7 @@ impl Point {
                 break next;
             }
         };
-        sinks.push(Advised::new((cookie, principal, account), reference, object, self, manner));
+        sinks.push(SinkConnection::new((cookie, principal, account), reference, object, self, manner));
         let listeners = sinks.len();
         drop(sinks);
         self.tell(&Audience::Joined { interface: self.iid.to_string(), listener: cookie, listeners });

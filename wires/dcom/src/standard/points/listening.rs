@@ -8,9 +8,9 @@
 //! Each call of the source is answered after its signal was told, so a source that waits for answers is held
 //! up by its listener and not by memory here. A listener that panics loses that one signal.
 
-use super::asides::aside;
-use super::gone::Unanswered;
+use super::missed_replies::MissedReplies;
 use super::source::Source;
+use super::task_queue::aside;
 use crate::lock::lock;
 use bytes::Bytes;
 use everywire_model::signal::Listener;
@@ -48,7 +48,7 @@ struct State {
     /// When the source was last heard of, or asked.
     last: Instant,
     /// Questions that it did not answer since.
-    unanswered: Unanswered,
+    unanswered: MissedReplies,
 }
 
 impl Listening {
@@ -65,7 +65,7 @@ impl Listening {
             telling: false,
             over: false,
             last: Instant::now(),
-            unanswered: Unanswered::default(),
+            unanswered: MissedReplies::default(),
         };
         let (object, state) = (Mutex::new(Some(object)), Mutex::new(state));
         Arc::new(Self { source, only, listener, key, object, state })
@@ -119,7 +119,7 @@ impl Listening {
         {
             let mut state = lock(&self.state);
             state.last = Instant::now();
-            state.unanswered = Unanswered::default();
+            state.unanswered = MissedReplies::default();
             state.heard.push_back((request, heard));
             if std::mem::replace(&mut state.telling, true) {
                 return;

@@ -12,17 +12,17 @@
 //!   answer: says that it is gone, or lets three questions time out.
 
 mod advising;
-mod asides;
 mod container;
 mod duties;
-mod gone;
 mod listening;
+mod missed_replies;
 mod point;
 mod sink;
 mod source;
 mod store;
 mod subscribe;
 mod tables;
+mod task_queue;
 
 pub use advising::{SINKS, SINKS_OF_PRINCIPAL};
 pub use duties::{SILENCE, backlog, dismiss, due, emit, leave, tend, withdrawn};

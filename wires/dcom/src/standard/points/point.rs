@@ -7,7 +7,7 @@
 //! elsewhere is asked on a thread of its own, of which `ASKED` run at a time for a node. A sink whose account
 //! or level makes calling it back impossible is refused at once.
 
-use super::tables::{Manner, Point};
+use super::tables::{CallStyle, Point};
 use crate::exporter::{Exporter, Proxy};
 use crate::hresult::{CONNECT_E_CANNOTCONNECT, E_POINTER, RPC_S_SERVER_TOO_BUSY};
 use crate::lock::lock;
@@ -28,7 +28,7 @@ pub const ASKED: usize = 64;
 type Connection = (Option<Reference>, u32);
 
 /// The servant of a connection point.
-struct Served {
+struct PointServant {
     exporter: Weak<Exporter>,
     point: Arc<Point>,
 }
@@ -46,14 +46,14 @@ pub(super) fn pointer_to(
     if let Some(key) = served.as_ref().filter(|key| !exporter.objects().servants(key).is_empty()) {
         return Ok(pointer(exporter, CONNECTION_POINT_ID, key));
     }
-    let servant = Served { exporter: Arc::downgrade(exporter), point: Arc::clone(point) };
+    let servant = PointServant { exporter: Arc::downgrade(exporter), point: Arc::clone(point) };
     let key = exporter.serve(vec![Arc::new(servant)], principal)?;
     let made = pointer(exporter, CONNECTION_POINT_ID, &key);
     *served = Some(key);
     Ok(made)
 }
 
-impl Servant for Served {
+impl Servant for PointServant {
     fn interface(&self) -> &Interface {
         &CONNECTION_POINT
     }
@@ -89,9 +89,9 @@ impl Servant for Served {
 }
 
 /// The node, a sink, and what is held of it if it is elsewhere.
-type Begun = (Arc<Exporter>, Reference, Option<Arc<Proxy>>);
+type NewConnection = (Arc<Exporter>, Reference, Option<Arc<Proxy>>);
 
-impl Served {
+impl PointServant {
     /// A sink must have the interface, or IDispatch. One elsewhere is asked before the call is answered, on a thread of its
     /// own: it may be slow, or not to be reached at all.
     fn advise(&self, request: Request) {
@@ -128,7 +128,7 @@ impl Served {
     }
 
     /// What can be said of the sink without asking it.
-    fn begin(&self, request: &Request) -> Result<Begun, Failure> {
+    fn begin(&self, request: &Request) -> Result<NewConnection, Failure> {
         let exporter = alive(&self.exporter)?;
         let (sink,) = request.arguments::<(Option<Reference>,)>()?;
         let sink = sink.ok_or_else(|| refused(E_POINTER))?;
@@ -153,17 +153,17 @@ impl Served {
 /// How a sink elsewhere is to be called.
 /// Asks for the source interface first, then for IDispatch, as listeners written in scripting languages have
 /// it.
-fn manner_of(exporter: &Exporter, proxy: &Proxy, point: &Point) -> Result<Manner, Failure> {
+fn manner_of(exporter: &Exporter, proxy: &Proxy, point: &Point) -> Result<CallStyle, Failure> {
     let cannot = |failure: Failure| {
         let what = format!("the sink cannot be asked for the interface: {failure}");
         Failure::new(Kind::Unreachable, Initiator::User, what)
             .with_code(format!("{CONNECT_E_CANNOTCONNECT:#010x}"))
     };
     if exporter.query(proxy, point.iid).map_err(cannot)? {
-        return Ok(Manner::Directly);
+        return Ok(CallStyle::Directly);
     }
     match exporter.query(proxy, IDISPATCH).map_err(cannot)? {
-        true => Ok(Manner::ByName),
+        true => Ok(CallStyle::ByName),
         false => Err(refused(CONNECT_E_CANNOTCONNECT)),
     }
 }
@@ -174,7 +174,7 @@ fn answer(
     point: &Arc<Point>,
     sink: Reference,
     request: Request,
-    manner: Option<Manner>,
+    manner: Option<CallStyle>,
 ) {
     request.run(|request| {
         let object = exporter.objects().resolver().resolve(&sink)?;

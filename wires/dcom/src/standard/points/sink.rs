@@ -10,11 +10,11 @@
 //! it leaves a copy of the arguments. No lock is held while a call is sent or an observer told. A failure is
 //! told to the node's observer only where the sink has not run the call.
 
-use super::asides::aside;
-use super::gone::{Unanswered, has_code, is_gone};
 use super::listening::FAREWELL;
+use super::missed_replies::{MissedReplies, has_code, is_gone};
 use super::store::{Account, WAITING, WAITING_BYTES};
-use super::tables::{Advised, Line, Manner, Point};
+use super::tables::{CallStyle, Line, Point, SinkConnection};
+use super::task_queue::aside;
 use crate::exporter::Proxy;
 use crate::hresult::E_NOINTERFACE;
 use crate::lock::lock;
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the first call of a sink may take, for which the way to it has to be found: whoever never answers is let go then.
 const FINDING: Duration = Duration::from_secs(8);
 
-impl Advised {
+impl SinkConnection {
     /// A sink that was accepted and to which nothing was sent yet. There are two objects for it: `sought` for
     /// the first call, which may have to find the way, and `object` for the others, which have more time.
     pub(super) fn new(
@@ -51,9 +51,9 @@ impl Advised {
         reference: Reference,
         object: &Object,
         point: &Arc<Point>,
-        manner: Option<Manner>,
+        manner: Option<CallStyle>,
     ) -> Arc<Self> {
-        let by_name = manner == Some(Manner::ByName) || point.interface.kind == InterfaceKind::Dispatch;
+        let by_name = manner == Some(CallStyle::ByName) || point.interface.kind == InterfaceKind::Dispatch;
         Arc::new(Self {
             cookie,
             principal,
@@ -198,7 +198,7 @@ impl Advised {
             // One that lets a call time out was not heard of.
             if failure.as_ref().is_none_or(|failure| failure.kind() != Kind::TimedOut) {
                 line.last = Instant::now();
-                line.unanswered = Unanswered::default();
+                line.unanswered = MissedReplies::default();
             }
             if let Some(failure) = &failure {
                 if has_code(failure, E_NOINTERFACE) && !line.by_name {
@@ -369,9 +369,9 @@ mod tests {
     use std::sync::Weak;
 
     /// A sink that is not to be called.
-    struct Nobody(Reference);
+    struct NullSink(Reference);
 
-    impl Target for Nobody {
+    impl Target for NullSink {
         fn reference(&self) -> &Reference {
             &self.0
         }
@@ -398,8 +398,8 @@ mod tests {
 
     #[test]
     fn a_signal_that_was_not_kept_and_meets_no_interface_is_lost() {
-        let object = Object::new(Arc::new(Nobody(Reference::default())));
-        let sink = Arc::new(Advised {
+        let object = Object::new(Arc::new(NullSink(Reference::default())));
+        let sink = Arc::new(SinkConnection {
             cookie: 1,
             principal: String::new(),
             reference: Reference::default(),

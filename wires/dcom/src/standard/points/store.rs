@@ -204,9 +204,9 @@ mod tests {
     }
 
     /// What a value holds: looks whether the store is locked when it is let go.
-    struct Held(Arc<Mutex<Store>>, Arc<AtomicUsize>);
+    struct DropProbe(Arc<Mutex<Store>>, Arc<AtomicUsize>);
 
-    impl Drop for Held {
+    impl Drop for DropProbe {
         fn drop(&mut self) {
             self.1.fetch_add(usize::from(self.0.try_lock().is_ok()), Ordering::Relaxed);
         }
@@ -216,7 +216,7 @@ mod tests {
     fn what_is_lost_is_let_go_without_the_lock() {
         let (store, free) = (Arc::new(Mutex::new(Store::default())), Arc::<AtomicUsize>::default());
         for index in 0..WAITING + 3 {
-            let lease = Lease::new(Arc::new(Held(Arc::clone(&store), Arc::clone(&free))));
+            let lease = Lease::new(Arc::new(DropProbe(Arc::clone(&store), Arc::clone(&free))));
             let kept = referring(Profile { lease, ..Profile::default() });
             let lost = store.lock().unwrap().push(index, kept);
             drop(lost);

@@ -26,7 +26,7 @@ use crate::ways::class_of;
 use bytes::Bytes;
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object, Place,
+    BindAddress, Endpoint, Failure, Hold, Incoming, Initiator, Interface, Kind, MarshalList, Method, Object,
     Profile, Reference, Request, Servant, Signal, SignalFilter, Sink, Subscription,
 };
 use std::net::UdpSocket;
@@ -93,7 +93,7 @@ fn admits(exporter: &Exporter, point: &Reference) -> Result<(), Failure> {
         return Ok(());
     }
     let places = exporter.objects().places();
-    let knows = |place: &Place| {
+    let knows = |place: &BindAddress| {
         let security = Security::of(place.profile());
         security.users.is_some() || security.keytab.is_some()
     };
@@ -206,7 +206,9 @@ impl Advice {
         // From here on signals may come, even before Advise has returned the cookie.
         let listening = Listening::new(source, only, Arc::clone(listener), key_of(object), object.clone());
         let iid = listening.source.iid;
-        let key = exporter.objects().export(vec![Arc::new(Ear(Arc::clone(&listening))) as Arc<dyn Servant>]);
+        let key = exporter
+            .objects()
+            .export(vec![Arc::new(SinkServant(Arc::clone(&listening))) as Arc<dyn Servant>]);
         let sink = pointer(exporter, iid, &key);
         let advised = point.call::<_, (u32,), Failure>(ADVISE, (Some(sink),));
         let (cookie,) = advised.inspect_err(|_| exporter.objects().withdraw(&key))?;
@@ -244,9 +246,9 @@ fn key_of(object: &Object) -> Bytes {
 }
 
 /// The sink: serves the source interface.
-struct Ear(Arc<Listening>);
+struct SinkServant(Arc<Listening>);
 
-impl Servant for Ear {
+impl Servant for SinkServant {
     fn interface(&self) -> &Interface {
         &self.0.source.interface
     }

@@ -5,8 +5,8 @@
 //! point is made, and under the lock of a line the emitter's arguments are copied; nothing else of other
 //! parts is called under them.
 
-use super::gone::Unanswered;
 use super::listening::Listening;
+use super::missed_replies::MissedReplies;
 use super::store::{Account, Store};
 use crate::lock::lock;
 use bytes::Bytes;
@@ -42,13 +42,13 @@ pub(super) struct Point {
     /// The key of the object that stands for it, as long as that is served.
     pub(super) served: Mutex<Option<Bytes>>,
     /// In the order in which they were advised, which is that of emission.
-    pub(super) sinks: Mutex<Vec<Arc<Advised>>>,
+    pub(super) sinks: Mutex<Vec<Arc<SinkConnection>>>,
     /// The cookie given last; it wraps.
     pub(super) last_cookie: AtomicU32,
 }
 
 /// A sink and its connection.
-pub(super) struct Advised {
+pub(super) struct SinkConnection {
     /// What the listener unadvises by.
     pub(super) cookie: u32,
     /// Who advised it: quotas count by it. Empty for this process.
@@ -80,7 +80,7 @@ pub(super) struct Line {
     /// When a call of it ended last, or it was asked whether it is there.
     pub(super) last: Instant,
     /// Questions whether it is there that it did not answer since.
-    pub(super) unanswered: Unanswered,
+    pub(super) unanswered: MissedReplies,
     /// Signals that were given up since the last failure that was told.
     pub(super) lost: u64,
     /// It refused a call: until then it is not called.
@@ -89,7 +89,7 @@ pub(super) struct Line {
 
 /// How a sink is called, where that is known because it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum CallStyle {
     /// By its source interface.
     Directly,
     /// By IDispatch.
@@ -120,7 +120,7 @@ impl Points {
     }
 
     /// The sinks of all points, copied, so that they can be called without a lock.
-    pub(super) fn sinks(&self) -> Vec<Arc<Advised>> {
+    pub(super) fn sinks(&self) -> Vec<Arc<SinkConnection>> {
         let points: Vec<_> = lock(&self.held).values().flatten().cloned().collect();
         points.iter().flat_map(|point| lock(&point.sinks).clone()).collect()
     }
@@ -144,7 +144,7 @@ impl Line {
             by_name,
             gone: false,
             last: Instant::now(),
-            unanswered: Unanswered::default(),
+            unanswered: MissedReplies::default(),
             lost: 0,
             refused: None,
         }

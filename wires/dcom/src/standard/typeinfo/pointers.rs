@@ -7,7 +7,7 @@ use crate::exporter::Exporter;
 use crate::iid_of;
 use crate::lock::lock;
 use crate::standard::contracts::{TYPE_INFO, TYPE_LIB};
-use crate::standard::serving::{Own, pointer, serve};
+use crate::standard::serving::{SystemServant, pointer, serve};
 use everywire_model::{Failure, Reference};
 use std::sync::Arc;
 
@@ -30,8 +30,10 @@ impl Library {
         }
         let library = Arc::clone(self);
         let servant = match index {
-            Some(index) => Own::serving(exporter, &TYPE_INFO, TypeInfo { library, index }, TypeInfo::answer),
-            None => Own::serving(exporter, &TYPE_LIB, TypeLib(library), TypeLib::answer),
+            Some(index) => {
+                SystemServant::serving(exporter, &TYPE_INFO, TypeInfo { library, index }, TypeInfo::answer)
+            }
+            None => SystemServant::serving(exporter, &TYPE_LIB, TypeLib(library), TypeLib::answer),
         };
         let made = serve(exporter, servant, principal)?;
         if let Some(way) = made.profiles.first() {

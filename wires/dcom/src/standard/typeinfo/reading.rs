@@ -4,7 +4,7 @@
 //! with its names, then each variable. What comes of it is an interface of kind `Dispatch`, whose operations
 //! are called by Invoke.
 //!
-//! States: `Told` holds the object and its TYPEATTR.
+//! States: `RemoteTypeInfo` holds the object and its TYPEATTR.
 //!
 //! Invariants: a peer decides how many calls are made, so members, names of parameters and the depth of types
 //! are bounded (`MEMBERS`, `PARAMETERS`, `DEPTH`), and a type that leads too far, or that is not understood,
@@ -41,12 +41,12 @@ const VT_USERDEFINED: u16 = 29;
 const RESTRICTED: u16 = 1;
 
 /// A description elsewhere.
-pub(crate) struct Told {
+pub(crate) struct RemoteTypeInfo {
     pub(super) info: Object,
     pub(super) attributes: TYPEATTR,
 }
 
-impl Told {
+impl RemoteTypeInfo {
     /// The description that an object gave.
     ///
     /// # Errors
@@ -82,8 +82,8 @@ impl Told {
 
     /// -1 as `id` means the type itself; the flags ask for both texts.
     fn documentation(&self, id: i32) -> Result<(String, String), Failure> {
-        type Told = (String, String, u32, String);
-        let (name, text, _, _) = ask::<Told>(&self.info, "GetDocumentation", (id, 3_u32))?;
+        type RemoteTypeInfo = (String, String, u32, String);
+        let (name, text, _, _) = ask::<RemoteTypeInfo>(&self.info, "GetDocumentation", (id, 3_u32))?;
         Ok((name, text))
     }
 

@@ -28,12 +28,12 @@ mod turns;
 
 use super::super::channel::{Channel, closed};
 use super::super::faults::{SERVER_TOO_BUSY, uri};
-use super::super::preamble::{Mode, Preamble, Reading};
+use super::super::preamble::{Mode, Preamble, PreambleReader};
 use super::super::records::{Record, RecordKind, put_text};
 use super::{Side, may_be_records, unprotected};
 use crate::settings::Settings;
 use crate::soap::{Dialect, SoapChannel};
-use crate::throttle::Held;
+use crate::throttle::ConnectionPermits;
 use crate::violations::ProtocolError;
 use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
@@ -82,7 +82,7 @@ pub struct Accepting {
     /// When bytes came last.
     last: Instant,
     /// What this connection takes up of what the place allows for.
-    held: Held,
+    held: ConnectionPermits,
     /// Calls that wait because the place serves as many as it may, and all events behind them.
     waiting: VecDeque<Event>,
     /// Bytes that came while the session waited for its turn.
@@ -95,20 +95,20 @@ pub struct Accepting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     /// Up to the encoding.
-    Preamble(Reading),
+    Preamble(PreambleReader),
     /// An upgrade or the end of the preamble.
     Upgrading,
     /// The layer is being established.
     Handshaking,
     /// The preamble is over; the place serves as many sessions as it may.
     Waiting,
-    Open(Ends),
+    Open(EndRecords),
     Over,
 }
 
 /// Which side has sent its End record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Ends {
+struct EndRecords {
     peer: bool,
     here: bool,
 }
@@ -123,7 +123,7 @@ impl Accepting {
             channel: Channel::new(config, &settings),
             node: config.wire_state.as_ref().and_then(Node::of),
             config: config.clone(),
-            phase: Phase::Preamble(Reading::default()),
+            phase: Phase::Preamble(PreambleReader::default()),
             preamble: None,
             key: Bytes::new(),
             exchange: None,
@@ -138,7 +138,7 @@ impl Accepting {
             enveloped: false,
             opening_due: now.checked_add(settings.quotas.channel_initialization_timeout),
             last: now,
-            held: Held::new(&settings, config.waker.clone()),
+            held: ConnectionPermits::new(&settings, config.waker.clone()),
             waiting: VecDeque::new(),
             early: BytesMut::new(),
             doomed: None,
@@ -206,7 +206,7 @@ impl Accepting {
     /// Sends the message in the payload, unless this side has ended the channel already.
     #[inline]
     fn send_payload(&mut self, mode: Mode) -> Result<(), Failure> {
-        let Phase::Open(ends @ Ends { here: false, .. }) = &mut self.phase else {
+        let Phase::Open(ends @ EndRecords { here: false, .. }) = &mut self.phase else {
             self.channel.discard_payload();
             return Ok(());
         };
@@ -217,7 +217,7 @@ impl Accepting {
 
     /// Whether this side may begin messages: only where the peer may still answer them.
     fn check_open(&self) -> Result<(), Failure> {
-        if !matches!(self.phase, Phase::Open(Ends { peer: false, here: false })) {
+        if !matches!(self.phase, Phase::Open(EndRecords { peer: false, here: false })) {
             return Err(closed());
         }
         if self.mode() != Mode::Duplex {
@@ -230,7 +230,7 @@ impl Accepting {
     /// The peer broke the rules: tells it, if there are words for it, and ends.
     #[cold]
     fn broken(&mut self, breach: &ProtocolError) -> Violation {
-        let said = matches!(self.phase, Phase::Open(Ends { here: true, .. }));
+        let said = matches!(self.phase, Phase::Open(EndRecords { here: true, .. }));
         if let ProtocolError::Foreign { protocol: "HTTP", .. } = breach {
             // In words that the caller's library can show.
             let text = "this is net.tcp, not HTTP: call it by net.tcp://\n";
@@ -255,7 +255,7 @@ impl Side for Accepting {
 
     #[inline]
     fn envelopes(&self) -> Option<Mode> {
-        matches!(self.phase, Phase::Open(Ends { peer: false, .. })).then(|| self.mode())
+        matches!(self.phase, Phase::Open(EndRecords { peer: false, .. })).then(|| self.mode())
     }
 
     fn is_handshaking(&self) -> bool {
@@ -407,7 +407,7 @@ impl Session for Accepting {
         // A call of a channel before this one: its caller is gone.
         let Some(local) = id.0.checked_sub(self.base).map(CallId) else { return Ok(()) };
         // The usual case: the message is written where it is sent from.
-        let open = matches!(self.phase, Phase::Open(Ends { peer: false, here: false }));
+        let open = matches!(self.phase, Phase::Open(EndRecords { peer: false, here: false }));
         let duplex = self.mode() == Mode::Duplex;
         let Some(exchange) = &mut self.exchange else { return Ok(()) };
         if open
@@ -435,7 +435,7 @@ impl Session for Accepting {
     }
 
     fn close(&mut self) {
-        if let Phase::Open(Ends { here: false, .. }) = self.phase {
+        if let Phase::Open(EndRecords { here: false, .. }) = self.phase {
             // The goodbye is a courtesy.
             let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
         }

@@ -44,7 +44,7 @@ use everywire_model::{
 };
 use std::collections::VecDeque;
 use std::time::Instant;
-use turns::Turn;
+use turns::StreamedCall;
 
 /// Probes are numbered from here, calls far below.
 /// The exchange counts calls from 1.
@@ -63,9 +63,9 @@ pub struct Connecting {
     peer: PeerAddress,
     phase: Phase,
     /// Streamed calls that wait for their turn.
-    queue: VecDeque<Turn>,
+    queue: VecDeque<StreamedCall>,
     /// The streamed call whose turn it is.
-    turn: Option<Turn>,
+    turn: Option<StreamedCall>,
     /// Calls that wait for the channel to open, in buffered mode.
     held: Vec<(CallId, Expects)>,
     /// Probes that wait for the channel to open.
@@ -415,7 +415,7 @@ impl Session for Connecting {
     }
 
     fn outstanding(&self) -> usize {
-        let told = |turn: &&Turn| turn.expects == Expects::Nothing;
+        let told = |turn: &&StreamedCall| turn.expects == Expects::Nothing;
         let turns = self.queue.iter().chain(&self.turn).filter(told).count();
         let held = self.held.iter().filter(|(_, expects)| *expects == Expects::Nothing).count();
         self.exchange.outstanding() + held + turns + self.probes.len()

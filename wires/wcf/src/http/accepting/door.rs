@@ -6,7 +6,7 @@
 
 use super::responses::{empty, with};
 use crate::settings::Settings;
-use everywire_http::{Door, basic};
+use everywire_http::{RequestFilter, basic};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MAX_UNKNOWN: u64 = 64 << 10;
 
 /// Who must say who he is before he may send much.
-pub(super) fn door(settings: &Arc<Settings>) -> Arc<Door> {
+pub(super) fn door(settings: &Arc<Settings>) -> Arc<RequestFilter> {
     let settings = Arc::clone(settings);
     let most = settings.quotas.max_received_message_size;
     Arc::new(move |parts| {

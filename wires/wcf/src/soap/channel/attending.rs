@@ -4,8 +4,8 @@
 //! the client's CreateSequence. Over HTTP a message names its sequence in a header, and the session is
 //! looked up among the node's.
 
-use super::state::{Answered, Side, SoapChannel};
-use crate::soap::faults::Said;
+use super::state::{Side, SoapChannel, WrittenReply};
+use crate::soap::faults::FaultContents;
 use crate::soap::head::Head;
 use crate::soap::rm::{self, Owner, Reliable, Session, Version};
 use bytes::Bytes;
@@ -16,7 +16,12 @@ use std::time::Instant;
 impl SoapChannel {
     /// Turns to the session that a message begins, or is of: over HTTP that may be any of the node's, whichever connection its
     /// other messages came by. Returns why there is none.
-    pub(super) fn attend(&mut self, now: Instant, head: &Head<'_>, document: &Bytes) -> Visit<Option<Said>> {
+    pub(super) fn attend(
+        &mut self,
+        now: Instant,
+        head: &Head<'_>,
+        document: &Bytes,
+    ) -> Visit<Option<FaultContents>> {
         if self.side == Side::Client {
             return Ok(None);
         }
@@ -109,7 +114,7 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Visit<Answered> {
+    ) -> Visit<WrittenReply> {
         let at = self.apart.iter().position(|(call, _)| *call == id);
         let Some((_, session)) = at.map(|at| self.apart.swap_remove(at)) else {
             return self.answer_here(id, answer, out);

@@ -3,14 +3,14 @@
 //! Faults to messages that reached nobody come first, then what a reliable session has to send: its control
 //! messages, messages that its window lets go, repetitions, acknowledgements.
 
-use super::sending::Sent;
+use super::sending::OutboundMessage;
 use super::state::{Flushed, Refusal, SoapChannel};
 use crate::dictionary::Outgoing;
 use crate::plan::Plan;
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
 use crate::soap::ids::MessageId;
-use crate::soap::rm::Next;
-use crate::soap::template::Saying;
+use crate::soap::rm::NextMessage;
+use crate::soap::template::HeadContents;
 use everywire_model::{Failure, SendBuffer};
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,9 +62,9 @@ impl SoapChannel {
         flushed
     }
 
-    fn put_reliable(&mut self, next: Next, out: &mut SendBuffer) -> Option<Flushed> {
-        let Next { message, headers, answers } = next;
-        let saying = Saying {
+    fn put_reliable(&mut self, next: NextMessage, out: &mut SendBuffer) -> Option<Flushed> {
+        let NextMessage { message, headers, answers } = next;
+        let saying = HeadContents {
             action: &message.action,
             message_id: message.message_id.as_ref(),
             relates_to: message.relates_to.as_ref(),
@@ -73,7 +73,7 @@ impl SoapChannel {
             headers: &headers,
             not_understood: &[],
         };
-        let sent = Sent { saying, call: message.call, fault: message.fault, ..Default::default() };
+        let sent = OutboundMessage { saying, call: message.call, fault: message.fault, ..Default::default() };
         // Kept by the session until it is acknowledged: the splice shares its bytes.
         let body = message.body.clone();
         let content = |_: &mut Outgoing, out: &mut SendBuffer| {
@@ -121,7 +121,7 @@ impl SoapChannel {
         }
     }
 
-    pub(super) fn fault(&mut self, said: Said, relates_to: Option<MessageId>) {
+    pub(super) fn fault(&mut self, said: FaultContents, relates_to: Option<MessageId>) {
         self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new(), echoed: Vec::new() });
     }
 }

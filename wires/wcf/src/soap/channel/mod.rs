@@ -10,9 +10,9 @@
 mod attending;
 mod compose;
 mod ending;
+mod head_templates;
 mod listeners;
 mod messages;
-mod passages;
 mod passing;
 mod plans;
 mod receiving;
@@ -21,22 +21,22 @@ mod sending;
 mod signals;
 mod state;
 
-pub use state::{Answered, Flushed, Side, SoapChannel, Started};
+pub use state::{Flushed, Side, SoapChannel, WrittenCall, WrittenReply};
 
 use super::cursor::Document;
+use super::head_cache::HeadCache;
 use super::ids::Ids;
 use super::put::alone;
 use super::rm::{Owner, Session};
-use super::seen::Seen;
 use super::waiting::Open;
 use super::{Dialect, Form};
-use crate::dictionary::{Outgoing, Words};
+use crate::dictionary::{Outgoing, StringTable};
 use crate::settings::Settings;
-use crate::values::Reading;
+use crate::values::BodyContext;
 use crate::wire_state::Node;
 use everywire_model::{Budget, CallId, Config, Event};
+use head_templates::HeadTemplates;
 use listeners::Listeners;
-use passages::Passages;
 use plans::Plans;
 pub(crate) use signals::signal_of;
 use state::{Spare, beside};
@@ -48,8 +48,8 @@ impl SoapChannel {
     /// A fresh channel.
     pub fn new(dialect: Dialect, config: &Config, settings: &Arc<Settings>, side: Side) -> Self {
         let quotas = settings.quotas.reader;
-        let words = Words::with_quota(settings.quotas.max_session_size);
-        let reading = Reading { words: Arc::new(words), quotas, types: None };
+        let words = StringTable::with_quota(settings.quotas.max_session_size);
+        let reading = BodyContext { words: Arc::new(words), quotas, types: None };
         // The service side learns from a client's CreateSequence that there is a session.
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let mut outgoing = match dialect.form {
@@ -72,9 +72,9 @@ impl SoapChannel {
             reading,
             ids: Ids::new(),
             plans: Plans::default(),
-            seen: Seen::default(),
+            seen: HeadCache::default(),
             passes: false,
-            passages: Passages::default(),
+            passages: HeadTemplates::default(),
             overtaken: 0,
             told: None,
             waiting: Open::new(),

@@ -10,16 +10,16 @@
 //! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
-use super::passages::Known;
-use super::state::{Serving, Side, SoapChannel, Started};
-use crate::dictionary::{Outgoing, Words};
+use super::head_templates::HeadFields;
+use super::state::{InboundCall, Side, SoapChannel, WrittenCall};
+use crate::dictionary::{Outgoing, StringTable};
 use crate::plan::Plan;
 use crate::soap::Form;
 use crate::soap::cursor::Document;
 use crate::soap::outline::Outline;
-use crate::soap::passage::{Own, make, spell_out};
-use crate::soap::template::{Saying, Template, put_table};
-use crate::values::{NAME, Reading, TEXT};
+use crate::soap::passage::{ConnectionHeaders, make, spell_out};
+use crate::soap::template::{HeadContents, Template, put_table};
+use crate::values::{BodyContext, NAME, TEXT};
 use bytes::Bytes;
 use everywire_model::headers::Edits;
 use everywire_model::message::needs_contract;
@@ -36,7 +36,7 @@ impl SoapChannel {
         body: &Body,
         headers: Option<&Headers>,
         out: &mut SendBuffer,
-    ) -> Result<Started, Failure> {
+    ) -> Result<WrittenCall, Failure> {
         self.check_passes(body)?;
         let plan = match call.method {
             Method::Named { .. } => Plan::passed(),
@@ -54,16 +54,17 @@ impl SoapChannel {
         let identified = wanted && self.dialect.addressing;
         let guid = self.ids.of(id);
         let key = &call.profile.key;
-        let head = Known { key, operation: Some(action.as_bytes()), identified };
+        let head = HeadFields { key, operation: Some(action.as_bytes()), identified };
         // A security header has the time in it, and so is new in each message.
         let plain = !self.settings.username && is_unchanged(body);
         if !plain || !self.put_again(body, headers, head, &guid, out) {
             let to = (self.side == Side::Client).then(|| self.settings.via(key));
             let (message_id, security) = (identified.then_some(&guid), self.asks_as()?);
-            let saying = Saying { message_id, to: to.as_deref(), headers: &security, ..Saying::default() };
+            let saying =
+                HeadContents { message_id, to: to.as_deref(), headers: &security, ..HeadContents::default() };
             // In Clark notation it names the first element of a body without an action.
             let action = Some(if action.starts_with('{') { "" } else { action });
-            let own = Own { action, saying, changes: [body.headers(), headers] };
+            let own = ConnectionHeaders { action, saying, changes: [body.headers(), headers] };
             self.put_passed(body, &own, plain.then_some(head), out)?;
         }
         self.begun = id.0;
@@ -73,13 +74,13 @@ impl SoapChannel {
             self.passes |= plan.passes;
             self.waiting.insert(id, call);
         }
-        Ok(Started { id, action })
+        Ok(WrittenCall { id, action })
     }
 
     /// Answers with a body that is passed on.
     pub(super) fn pass_back(
         &mut self,
-        call: &Serving,
+        call: &InboundCall,
         body: &Body,
         headers: Option<&Headers>,
         out: &mut SendBuffer,
@@ -92,7 +93,7 @@ impl SoapChannel {
         let unique = self.answered_by(call);
         let is_usual = call.reply_to.is_none() && call.echoed.is_none();
         let plain = !self.is_timed() && is_usual && unique.is_some() && is_unchanged(body);
-        let head = Known { key: &call.key, operation: None, identified: true };
+        let head = HeadFields { key: &call.key, operation: None, identified: true };
         if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {
             return Ok(());
         }
@@ -100,8 +101,8 @@ impl SoapChannel {
             (call.message_id.as_ref(), call.reply_to.as_deref(), self.timestamp());
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.reply);
         let security = [&security, echoed].concat();
-        let saying = Saying { relates_to, to, headers: &security, ..Saying::default() };
-        let own = Own { action: None, saying, changes: [body.headers(), headers] };
+        let saying = HeadContents { relates_to, to, headers: &security, ..HeadContents::default() };
+        let own = ConnectionHeaders { action: None, saying, changes: [body.headers(), headers] };
         self.put_passed(body, &own, plain.then_some(head), out)
     }
 
@@ -111,13 +112,13 @@ impl SoapChannel {
         &mut self,
         body: &Body,
         headers: Option<&Headers>,
-        head: Known<'_>,
+        head: HeadFields<'_>,
         guid: &[u8; 16],
         out: &mut SendBuffer,
     ) -> bool {
         let none = Edits::default();
         let edits = headers.map_or(&none, Headers::shared_edits);
-        let words = &Reading::of(body).words;
+        let words = &BodyContext::of(body).words;
         let Some(template) = self.passages.find(&body.context, head, edits) else { return false };
         let goes = self.dialect.form == Form::Text || self.words.can_adopt(words);
         if goes {
@@ -153,12 +154,12 @@ impl SoapChannel {
     fn put_passed(
         &mut self,
         body: &Body,
-        own: &Own<'_>,
-        kept: Option<Known<'_>>,
+        own: &ConnectionHeaders<'_>,
+        kept: Option<HeadFields<'_>>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let (dialect, quotas) = (self.dialect, self.reading.quotas);
-        let words = &Reading::of(body).words;
+        let words = &BodyContext::of(body).words;
         // Numbers of words may mean others here.
         // Then the whole document is copied: that is the price of a session that has told its peer other words.
         let adopts = dialect.form == Form::Text || self.words.can_adopt(words);
@@ -195,7 +196,7 @@ impl SoapChannel {
 /// With `None` nothing of another session follows: the table has only what this side has learned and not
 /// told.
 #[inline]
-fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<Words>>, out: &mut SendBuffer) {
+fn begin(session: bool, outgoing: &mut Outgoing, words: Option<&Arc<StringTable>>, out: &mut SendBuffer) {
     words.inspect(|words| outgoing.adopt(words));
     if session {
         put_table(outgoing.fresh(), out);

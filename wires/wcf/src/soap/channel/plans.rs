@@ -2,11 +2,11 @@
 //!
 //! Calls of this side are known by the addresses of their contract's definitions: comparing those is
 //! cheaper than comparing names, and the same contract is used again and again. Requests of the peer are
-//! known by their action. Both kinds stand in one list, so that `Seen` and `Serving` can name them by
+//! known by their action. Both kinds stand in one list, so that `HeadCache` and `Serving` can name them by
 //! number.
 
 use crate::plan::Plan;
-use crate::soap::seen::Seen;
+use crate::soap::head_cache::HeadCache;
 use crate::soap::template::Template;
 use bytes::Bytes;
 use everywire_model::Shape;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 const MOST: usize = 1024;
 
 /// An operation that was met.
-pub(super) struct Met {
+pub(super) struct KnownOperation {
     pub(super) plan: Arc<Plan>,
     /// Of calls: what they were made with.
     /// The default for requests of the peer.
-    from: From,
+    from: OperationSource,
     /// Head of requests to an object.
     /// With the object's key, which is in its `To`.
     pub(super) request: Option<(Bytes, Template)>,
@@ -36,7 +36,7 @@ pub(super) struct Met {
 
 /// What an operation was described by. Descriptions may be made anew where others were: their names must be the same too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct From {
+pub(super) struct OperationSource {
     addresses: Addresses,
     name: Name,
     contract: Name,
@@ -48,13 +48,13 @@ type Addresses = [usize; 4];
 
 /// The same, borrowed.
 #[derive(Clone, Copy)]
-pub(super) struct Described<'a> {
+pub(super) struct OperationSourceRef<'a> {
     addresses: Addresses,
     name: &'a Name,
     contract: Option<&'a Name>,
 }
 
-impl<'a> Described<'a> {
+impl<'a> OperationSourceRef<'a> {
     /// By the addresses of the interface and of the operation or signal.
     #[inline]
     pub(super) fn new(
@@ -69,15 +69,15 @@ impl<'a> Described<'a> {
     }
 }
 
-impl From {
+impl OperationSource {
     #[inline]
-    fn is(&self, other: &Described<'_>) -> bool {
+    fn is(&self, other: &OperationSourceRef<'_>) -> bool {
         self.addresses == other.addresses
             && is_same(&self.name, other.name)
             && other.contract.is_none_or(|contract| is_same(contract, &self.contract))
     }
 
-    fn of(other: &Described<'_>) -> Self {
+    fn of(other: &OperationSourceRef<'_>) -> Self {
         let contract = other.contract.cloned().unwrap_or_default();
         Self { addresses: other.addresses, name: other.name.clone(), contract }
     }
@@ -93,7 +93,7 @@ fn is_same(one: &Name, other: &Name) -> bool {
 #[derive(Default)]
 pub(super) struct Plans {
     /// Nothing is ever removed, so indexes stay; the last place may change its operation.
-    met: Vec<Met>,
+    met: Vec<KnownOperation>,
     /// Which was called last.
     last: usize,
 }
@@ -103,8 +103,8 @@ impl Plans {
     #[inline]
     pub(super) fn called(
         &mut self,
-        seen: &mut Seen,
-        by: &Described<'_>,
+        seen: &mut HeadCache,
+        by: &OperationSourceRef<'_>,
         make: impl FnOnce() -> (Arc<Plan>, bool),
     ) -> usize {
         if self.met.get(self.last).is_some_and(|met| met.from.is(by)) {
@@ -114,8 +114,11 @@ impl Plans {
             Some(index) => index,
             None => {
                 let (plan, chosen) = make();
-                let from = From::of(by);
-                self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen })
+                let from = OperationSource::of(by);
+                self.add(
+                    seen,
+                    KnownOperation { plan, from, request: None, oneway: None, reply: None, chosen },
+                )
             }
         };
         self.last = index;
@@ -123,30 +126,32 @@ impl Plans {
     }
 
     /// The operation with this plan. If another one has to go, `seen` forgets all numbers.
-    pub(super) fn asked(&mut self, seen: &mut Seen, plan: Arc<Plan>) -> usize {
-        let is = |met: &Met| {
-            met.from == From::default() && *met.plan.asked == *plan.asked && met.plan.name == plan.name
+    pub(super) fn asked(&mut self, seen: &mut HeadCache, plan: Arc<Plan>) -> usize {
+        let is = |met: &KnownOperation| {
+            met.from == OperationSource::default()
+                && *met.plan.asked == *plan.asked
+                && met.plan.name == plan.name
         };
         if let Some((index, met)) = self.met.iter_mut().enumerate().find(|(_, met)| is(met)) {
             // The plan is made anew after something was exported or withdrawn.
             (met.plan, met.reply) = (plan, None);
             return index;
         }
-        let from = From::default();
-        self.add(seen, Met { plan, from, request: None, oneway: None, reply: None, chosen: false })
+        let from = OperationSource::default();
+        self.add(seen, KnownOperation { plan, from, request: None, oneway: None, reply: None, chosen: false })
     }
 
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&Met> {
+    pub(super) fn get(&self, index: usize) -> Option<&KnownOperation> {
         self.met.get(index)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Met> {
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut KnownOperation> {
         self.met.get_mut(index)
     }
 
-    fn add(&mut self, seen: &mut Seen, met: Met) -> usize {
+    fn add(&mut self, seen: &mut HeadCache, met: KnownOperation) -> usize {
         if self.met.len() >= MOST {
             self.met.pop();
             seen.clear();

@@ -23,19 +23,19 @@
 //!   rather than served.
 
 use super::passing::as_it_came;
-use super::state::{Refusal, Serving, Side, SoapChannel, beside, know};
+use super::state::{InboundCall, Refusal, Side, SoapChannel, beside, know};
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
-use crate::plan::{Declared, Plan};
+use crate::plan::{DeclaredFault, Plan};
 use crate::soap::cursor::Document;
-use crate::soap::faults::{Fault, Said, failure, said};
+use crate::soap::faults::{Fault, FaultContents, failure, said};
 use crate::soap::head::{First, Head, Message};
+use crate::soap::head_cache::{self, BodyStart, ForwardInfo, HeadMeaning};
 use crate::soap::ids::MessageId;
 use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::parameters;
-use crate::soap::rm::{Arrived, Came, Verdict};
+use crate::soap::rm::{InboundMessage, ReceivedMessage, Verdict};
 use crate::soap::security;
-use crate::soap::seen::{self, Kept, Meaning, Place};
 use crate::values::QName;
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
@@ -87,12 +87,12 @@ impl SoapChannel {
             // Who passes nothing on and has no use for headers pays for neither.
             let kept = (self.passes || !known.kept.others.is_empty()).then(|| known.kept.clone());
             match &known.meaning {
-                Meaning::Reply => {
+                HeadMeaning::Reply => {
                     let id = guid.and_then(|guid| self.ids.call(&guid));
                     self.returned(id, document, place, kept.as_ref());
                     return Ok(());
                 }
-                Meaning::Request { asked, plan, answered } => {
+                HeadMeaning::Request { asked, plan, answered } => {
                     let (asked, index, answered) = (asked.clone(), *plan as usize, *answered);
                     // One too many is refused where there is time for words.
                     let room = self.serving.len() < self.limits.outstanding;
@@ -100,7 +100,7 @@ impl SoapChannel {
                         let (plan, key) = self.spare.serving(&met.plan, key);
                         let message_id = guid.map(MessageId::Unique);
                         let (reply_to, echoed) = (None, None);
-                        let call = Serving { plan, index, message_id, answered, key, reply_to, echoed };
+                        let call = InboundCall { plan, index, message_id, answered, key, reply_to, echoed };
                         self.serve(call, asked, document, place, kept.as_ref());
                         return Ok(());
                     }
@@ -129,7 +129,7 @@ impl SoapChannel {
         let readable = Document { form, bytes: &document, words: &words, quotas: &quotas };
         let head = Head::read(self.dialect, readable)?;
         // What follows a long body is looked at by its end only; quotas of bodies are for their reader to name.
-        if document.len() <= SHORT || seen::tail(form, &document).is_none() {
+        if document.len() <= SHORT || head_cache::tail(form, &document).is_none() {
             let whole = readable.check();
             whole.or_else(
                 |failure| if failure.kind() == Kind::LimitExceeded { Ok(()) } else { Err(failure) },
@@ -151,7 +151,7 @@ impl SoapChannel {
     }
 
     /// What reliable messaging makes of a message: the messages that are to be taken now, or nothing if it is none of its own.
-    fn sequenced(&mut self, now: Instant, message: Message<'_>) -> Visit<Option<Vec<Arrived>>> {
+    fn sequenced(&mut self, now: Instant, message: Message<'_>) -> Visit<Option<Vec<ReceivedMessage>>> {
         let Message { head, document: bytes, action, key } = message;
         if !self.dialect.addressing {
             return Ok(None);
@@ -169,8 +169,8 @@ impl SoapChannel {
             Some(node) if self.settings.binding.is_http() => node.sequences.share(most),
             _ => most,
         };
-        let verdict =
-            reliable.receive(now, &Came { head, bytes, document, action, key, here: &here, most })?;
+        let verdict = reliable
+            .receive(now, &InboundMessage { head, bytes, document, action, key, here: &here, most })?;
         self.keep_session(head);
         self.settle();
         // The peer ended the session: nobody answers any more.
@@ -231,7 +231,7 @@ impl SoapChannel {
         let failed = |kind, what: String| {
             Outcome::Failed(Failure::new(kind, Initiator::Peer, what).with_completed(Completed::Yes))
         };
-        let (place, kept) = (Place::outside(head.body), Kept::of(head));
+        let (place, kept) = (BodyStart::outside(head.body), ForwardInfo::of(head));
         let outcome = if let Some((namespace, local)) = unknown.filter(|_| !passes) {
             let what = format!(
                 "the answer has a header that must be understood, and is not: {{{namespace}}}{local}"
@@ -249,7 +249,7 @@ impl SoapChannel {
             }
         } else {
             if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
-                self.seen.remember(self.dialect, message, (&plan.results, passes), Meaning::Reply);
+                self.seen.remember(self.dialect, message, (&plan.results, passes), HeadMeaning::Reply);
             }
             Outcome::Done(self.body_with(document.clone(), place, Some(&kept), passes))
         };
@@ -286,7 +286,7 @@ impl SoapChannel {
         };
         match declared(plan, &fault) {
             Some(declared) => {
-                let body = self.body(document.clone(), Place::outside(fault.detail));
+                let body = self.body(document.clone(), BodyStart::outside(fault.detail));
                 Outcome::raised(declared.id.to_string(), body)
             }
             None => Outcome::Failed(failure(&fault)),
@@ -295,7 +295,13 @@ impl SoapChannel {
 
     /// Results came, in a message whose head came before.
     #[inline]
-    fn returned(&mut self, id: Option<CallId>, document: Bytes, place: Place, kept: Option<&Kept>) {
+    fn returned(
+        &mut self,
+        id: Option<CallId>,
+        document: Bytes,
+        place: BodyStart,
+        kept: Option<&ForwardInfo>,
+    ) {
         // Where responses follow their requests, the order tells.
         let in_order = || !self.dialect.addressing || (self.is_http() && self.reliable.is_none());
         let Some(id) = id.or_else(|| self.waiting.oldest().filter(|_| in_order())) else { return };
@@ -360,13 +366,17 @@ impl SoapChannel {
                  message has enabled a communication protocol that the receiver cannot process.  Please ensure that the \
                  configuration of the client's binding is consistent with the service's binding."
             );
-            let said = Said { code: "MustUnderstand", subcode: None, ..Said::addressing("", reason) };
+            let said = FaultContents {
+                code: "MustUnderstand",
+                subcode: None,
+                ..FaultContents::addressing("", reason)
+            };
             return self.refuse_request(head, said, unknown);
         }
         // Calls that nobody has answered yet take memory until somebody does.
         if self.serving.len() >= self.limits.outstanding {
             let reason = "The endpoint is unable to process the message at this time.";
-            let said = Said::addressing("EndpointUnavailable", reason);
+            let said = FaultContents::addressing("EndpointUnavailable", reason);
             return self.refuse_request(head, said, Vec::new());
         }
         let answered = wanted && !plan.oneway;
@@ -392,24 +402,24 @@ impl SoapChannel {
             && self.side == Side::Server
             && let Ok(number) = u32::try_from(index)
         {
-            let meaning = Meaning::Request { asked: asked.clone(), plan: number, answered };
+            let meaning = HeadMeaning::Request { asked: asked.clone(), plan: number, answered };
             self.seen.remember(self.dialect, message, (&plan.arguments, plan.passes), meaning);
         }
         let reply_to = reply_to.map(Into::into);
         let message_id = head.message_id.clone();
-        let call = Serving { plan, index, message_id, answered, key, reply_to, echoed };
-        let kept = Kept::of(head);
-        self.serve(call, asked, document.clone(), Place::outside(head.body), Some(&kept));
+        let call = InboundCall { plan, index, message_id, answered, key, reply_to, echoed };
+        let kept = ForwardInfo::of(head);
+        self.serve(call, asked, document.clone(), BodyStart::outside(head.body), Some(&kept));
     }
 
     /// What is wrong with a request, whatever it asks for.
-    fn objection(&self, head: &Head<'_>) -> Option<Said> {
+    fn objection(&self, head: &Head<'_>) -> Option<FaultContents> {
         if let Some(name) = head.invalid {
             let reason = format!(
                 "A header representing a Message Addressing Property is not valid and the message cannot be \
                          processed: there are two headers '{name}'."
             );
-            return Some(Said::addressing("InvalidAddressingHeader", reason));
+            return Some(FaultContents::addressing("InvalidAddressingHeader", reason));
         }
         if head.is_long {
             let reason = format!(
@@ -417,14 +427,14 @@ impl SoapChannel {
                          processed: the reference parameters of an address have more than {} bytes.",
                 parameters::LONGEST
             );
-            return Some(Said::addressing("InvalidAddressingHeader", reason));
+            return Some(FaultContents::addressing("InvalidAddressingHeader", reason));
         }
         if self.dialect.addressing && head.action.is_none() {
             let reason = format!(
                 "A required header representing a Message Addressing Property is not present: no header 'Action' from the \
                  namespace '{ADDRESSING}' was found."
             );
-            return Some(Said::addressing("MessageAddressingHeaderRequired", reason));
+            return Some(FaultContents::addressing("MessageAddressingHeaderRequired", reason));
         }
         if self.side == Side::Client || !self.settings.username {
             return None;
@@ -514,7 +524,12 @@ impl SoapChannel {
         self.refuse_request(head, said, Vec::new());
     }
 
-    fn refuse_request(&mut self, head: &Head<'_>, said: Said, not_understood: Vec<(String, String)>) {
+    fn refuse_request(
+        &mut self,
+        head: &Head<'_>,
+        said: FaultContents,
+        not_understood: Vec<(String, String)>,
+    ) {
         self.owe_nothing(head);
         if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
             let relates_to = head.message_id.clone();
@@ -525,7 +540,14 @@ impl SoapChannel {
     }
 
     #[inline]
-    fn serve(&mut self, call: Serving, asked: Bytes, document: Bytes, place: Place, kept: Option<&Kept>) {
+    fn serve(
+        &mut self,
+        call: InboundCall,
+        asked: Bytes,
+        document: Bytes,
+        place: BodyStart,
+        kept: Option<&ForwardInfo>,
+    ) {
         self.taken += 1;
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
@@ -545,7 +567,7 @@ impl SoapChannel {
 
 /// The exception that a fault's detail is. Where several are called so, as Axis calls all of a service `fault`, the detail
 /// says of which type it is.
-fn declared<'p>(plan: &'p Plan, fault: &Fault) -> Option<&'p Declared> {
+fn declared<'p>(plan: &'p Plan, fault: &Fault) -> Option<&'p DeclaredFault> {
     let (namespace, local) = fault.first.as_ref()?;
     let named = |exact: bool| {
         let mut found = plan.faults.iter().filter(move |declared| {
@@ -556,7 +578,7 @@ fn declared<'p>(plan: &'p Plan, fault: &Fault) -> Option<&'p Declared> {
     if let Some((first, mut others)) = named(true).or_else(|| named(false)) {
         let Some(second) = others.next() else { return Some(first) };
         let (namespace, local) = fault.kind.as_ref()?;
-        let is_kind = |declared: &&Declared| {
+        let is_kind = |declared: &&DeclaredFault| {
             QName::parse(&declared.id).is_some_and(|id| id.namespace == *namespace && id.local == *local)
         };
         return [first, second].into_iter().chain(others).find(is_kind);

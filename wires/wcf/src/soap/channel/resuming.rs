@@ -1,7 +1,7 @@
 //! Calls of a reliable session over HTTP that are under way when their connection ends. Their messages have their numbers, and the
 //! service keeps their answers: so the caller is sent on to another connection, where his message goes out once more as it is.
 
-use super::state::{SoapChannel, Started, know};
+use super::state::{SoapChannel, WrittenCall, know};
 use bytes::Bytes;
 use everywire_model::{
     Call, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, Profile, RESUME_TOKEN,
@@ -64,7 +64,7 @@ impl SoapChannel {
     /// Goes on with a call whose message left over another connection: nothing is written, the session repeats it, and knows
     /// what was asked.
     #[cold]
-    pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<Started, Failure> {
+    pub(super) fn go_on(&mut self, question: [u8; 16], call: &Call<'_>) -> Result<WrittenCall, Failure> {
         let id = CallId(self.begun + 1);
         // Mostly the new connection has adopted the right session when it was made (`ending::session`).
         let is_here = |held: &Self| held.session().is_some_and(|session| session.asks(&question));
@@ -91,7 +91,7 @@ impl SoapChannel {
             self.resumed.retain(|(_, known)| self.waiting.get(*known).is_some());
             self.resumed.push((question, id));
         }
-        Ok(Started { id, action: self.is_http().then(|| Arc::clone(&plan.action)) })
+        Ok(WrittenCall { id, action: self.is_http().then(|| Arc::clone(&plan.action)) })
     }
 
     /// The call that an answer to this message is for, if it was made over another connection.

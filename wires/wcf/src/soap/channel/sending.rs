@@ -22,15 +22,15 @@
 //!   `passing`.
 
 use super::compose::message;
-use super::plans::Described;
+use super::plans::OperationSourceRef;
 use super::resuming;
-use super::state::{Answered, Serving, Side, SoapChannel, Started, know};
+use super::state::{InboundCall, Side, SoapChannel, WrittenCall, WrittenReply, know};
 use crate::plan::Plan;
-use crate::soap::faults::{Said, said};
+use crate::soap::faults::{FaultContents, said};
 use crate::soap::ids::MessageId;
-use crate::soap::put::Put;
+use crate::soap::put::ElementWriter;
 use crate::soap::rm::{Origin, Outbound};
-use crate::soap::template::{Saying, Template};
+use crate::soap::template::{HeadContents, Template};
 use crate::soap::{blocks, security};
 use crate::values::{QName, write_body, write_detail, write_rest};
 use bytes::Bytes;
@@ -44,8 +44,8 @@ use std::time::Instant;
 
 /// A message to send, apart from its body.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Sent<'a> {
-    pub(super) saying: Saying<'a>,
+pub(super) struct OutboundMessage<'a> {
+    pub(super) saying: HeadContents<'a>,
     /// Whether values of its body are headers: then the body is written first.
     pub(super) has_headers: bool,
     /// The call that it begins.
@@ -62,7 +62,12 @@ impl SoapChannel {
     /// # Errors
     /// The arguments do not encode, or too many calls are outstanding; `out` is as before.
     #[inline]
-    pub fn start(&mut self, now: Instant, call: &Call<'_>, out: &mut SendBuffer) -> Result<Started, Failure> {
+    pub fn start(
+        &mut self,
+        now: Instant,
+        call: &Call<'_>,
+        out: &mut SendBuffer,
+    ) -> Result<WrittenCall, Failure> {
         self.clock = now;
         let limit = self.limits.outstanding;
         if self.waiting.len() >= limit {
@@ -88,7 +93,7 @@ impl SoapChannel {
         let address = interface.map_or(0, |interface| std::ptr::from_ref(interface).addr());
         let (of, contract) =
             (std::ptr::from_ref(operation).addr(), interface.map(|interface| &interface.name));
-        let by = Described::new(address, of, &operation.arguments, &operation.name, contract);
+        let by = OperationSourceRef::new(address, of, &operation.arguments, &operation.name, contract);
         let side = self.side;
         let index = self.plans.called(&mut self.seen, &by, || {
             let plan = side.plan(interface, operation);
@@ -112,7 +117,7 @@ impl SoapChannel {
         } else if self.way.is_some() {
             self.telling.push(id);
         }
-        Ok(Started { id, action })
+        Ok(WrittenCall { id, action })
     }
 
     /// Appends a request with the headers that somebody here brings: by its operation's template, if it has room for them.
@@ -144,8 +149,12 @@ impl SoapChannel {
         if slot.as_ref().is_none_or(|(held, _)| held != key) {
             let to = to.map(|key| self.settings.via(key));
             let message_id = identified.then_some(&guid);
-            let saying =
-                Saying { action: &met.plan.action, message_id, to: to.as_deref(), ..Saying::default() };
+            let saying = HeadContents {
+                action: &met.plan.action,
+                message_id,
+                to: to.as_deref(),
+                ..HeadContents::default()
+            };
             let template = saying.template(dialect, &mut self.words);
             let template = template.and_start(dialect.form, &met.plan.arguments, &mut self.words);
             *slot = Some((key.clone(), template));
@@ -180,15 +189,21 @@ impl SoapChannel {
         let to = to.map(|key| self.settings.via(key));
         let mut headers = self.asks_as()?;
         headers.extend_from_slice(brought);
-        let saying = Saying {
+        let saying = HeadContents {
             action: &plan.action,
             message_id: identified.then_some(&guid),
             to: to.as_deref(),
             headers: &headers,
-            ..Saying::default()
+            ..HeadContents::default()
         };
         let has_headers = !plan.headers.is_empty();
-        let sent = Sent { saying, has_headers, call: Some(id), origin: Some((&guid, plan)), fault: false };
+        let sent = OutboundMessage {
+            saying,
+            has_headers,
+            call: Some(id),
+            origin: Some((&guid, plan)),
+            fault: false,
+        };
         self.send(&sent, &|words, out| write_body(form, &plan.arguments, words, arguments, out), out)
     }
 
@@ -212,7 +227,7 @@ impl SoapChannel {
     /// Appends a message, or hands it to the reliable session.
     pub(super) fn send(
         &mut self,
-        sent: &Sent<'_>,
+        sent: &OutboundMessage<'_>,
         content: &super::compose::Content<'_>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
@@ -251,7 +266,7 @@ impl SoapChannel {
             sent.has_headers,
             &mut |words, out, more| {
                 let headers = &[saying.headers, more].concat();
-                let head = Saying { headers, ..saying }.head(dialect, words).0;
+                let head = HeadContents { headers, ..saying }.head(dialect, words).0;
                 out.flat().extend_from_slice(&head);
             },
             content,
@@ -263,7 +278,7 @@ impl SoapChannel {
     /// # Errors
     /// The results do not encode; the fault that says so was appended in their place.
     #[inline]
-    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
+    pub fn answer(&mut self, id: CallId, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<WrittenReply> {
         if self.apart.is_empty() {
             self.answer_here(id, answer, out)
         } else {
@@ -277,15 +292,20 @@ impl SoapChannel {
         id: CallId,
         answer: Answer<'_>,
         out: &mut SendBuffer,
-    ) -> Visit<Answered> {
-        let Some(call) = self.serving.remove(id) else { return Ok(Answered::default()) };
+    ) -> Visit<WrittenReply> {
+        let Some(call) = self.serving.remove(id) else { return Ok(WrittenReply::default()) };
         let answered = self.answer_to(&call, answer, out);
         self.spare.serving = Some((call.plan, call.key));
         answered
     }
 
     #[inline]
-    fn answer_to(&mut self, call: &Serving, answer: Answer<'_>, out: &mut SendBuffer) -> Visit<Answered> {
+    fn answer_to(
+        &mut self,
+        call: &InboundCall,
+        answer: Answer<'_>,
+        out: &mut SendBuffer,
+    ) -> Visit<WrittenReply> {
         if let (Answer::Done(_), Some(listens)) = (&answer, call.plan.listening) {
             self.listeners.choose(&call.key, listens);
         }
@@ -303,13 +323,17 @@ impl SoapChannel {
                 let place: Vec<String> = ways.map(ToString::to_string).collect();
                 let what = format!("the object has moved, which SOAP cannot say: {}", place.join(", "));
                 // The code that says of a message that nobody began with it.
-                return Ok(self.refuse_by(call, &Said::addressing("DestinationUnreachable", what), out));
+                return Ok(self.refuse_by(
+                    call,
+                    &FaultContents::addressing("DestinationUnreachable", what),
+                    out,
+                ));
             }
         };
         match written {
             // What is passed back may be nothing.
             Ok(fault) => {
-                Ok(Answered { sends: self.has_left(out) && (fault || out.position() > from), fault })
+                Ok(WrittenReply { sends: self.has_left(out) && (fault || out.position() > from), fault })
             }
             Err(failure) => {
                 // The servant ran, only its results do not travel.
@@ -323,7 +347,7 @@ impl SoapChannel {
     /// The identifier that a template of an answer takes: as it came, since text that is no GUID does not fit. Without addressing
     /// the template has none, and any will do.
     #[inline]
-    pub(super) fn answered_by(&self, call: &Serving) -> Option<[u8; 16]> {
+    pub(super) fn answered_by(&self, call: &InboundCall) -> Option<[u8; 16]> {
         match &call.message_id {
             Some(MessageId::Unique(guid)) => Some(*guid),
             None if !self.dialect.addressing => Some([0; 16]),
@@ -338,7 +362,7 @@ impl SoapChannel {
     }
 
     #[inline]
-    fn reply(&mut self, call: &Serving, results: &dyn Encode, out: &mut SendBuffer) -> Visit<()> {
+    fn reply(&mut self, call: &InboundCall, results: &dyn Encode, out: &mut SendBuffer) -> Visit<()> {
         let dialect = self.dialect;
         let carries = results.carries();
         if let Some(body) = carries.body {
@@ -362,8 +386,11 @@ impl SoapChannel {
             let reply = &mut met.reply;
             if reply.is_none() {
                 let id = MessageId::Unique(guid);
-                let saying =
-                    Saying { action: &call.plan.reply_action, relates_to: Some(&id), ..Saying::default() };
+                let saying = HeadContents {
+                    action: &call.plan.reply_action,
+                    relates_to: Some(&id),
+                    ..HeadContents::default()
+                };
                 let template = saying.template(dialect, &mut self.words);
                 *reply = Some(template.and_start(dialect.form, &call.plan.results, &mut self.words));
             }
@@ -376,14 +403,18 @@ impl SoapChannel {
         let mut headers = self.timestamp();
         headers.extend_from_slice(&brought);
         headers.extend(call.echoed.iter().flat_map(|echoed| &echoed.reply));
-        let saying = Saying {
+        let saying = HeadContents {
             action: &call.plan.reply_action,
             relates_to: call.message_id.as_ref(),
             to: call.reply_to.as_deref(),
             headers: &headers,
-            ..Saying::default()
+            ..HeadContents::default()
         };
-        let sent = Sent { saying, has_headers: !call.plan.headers.is_empty(), ..Sent::default() };
+        let sent = OutboundMessage {
+            saying,
+            has_headers: !call.plan.headers.is_empty(),
+            ..OutboundMessage::default()
+        };
         let plan = Arc::clone(&call.plan);
         self.send(&sent, &|words, out| write_body(dialect.form, &plan.results, words, results, out), out)
     }
@@ -391,7 +422,7 @@ impl SoapChannel {
     /// Appends the fault of an exception.
     fn raise(
         &mut self,
-        call: &Serving,
+        call: &InboundCall,
         shape: &Struct,
         fields: &dyn Encode,
         out: &mut SendBuffer,
@@ -407,32 +438,33 @@ impl SoapChannel {
         };
         // What .NET says of a fault whose thrower gave no reason.
         let reason = "The creator of this fault did not specify a Reason.".to_owned();
-        let said = Said { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
+        let said =
+            FaultContents { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
         let detail = Some((shape, declared.map(|declared| &declared.detail), fields));
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
         self.put_fault(&said, call.message_id.as_ref(), echoed, &[], detail, out)
     }
 
     /// Appends the fault of a failure. That cannot be encoded only where nothing can.
-    fn refuse(&mut self, call: &Serving, failure: &Failure, out: &mut SendBuffer) -> Answered {
+    fn refuse(&mut self, call: &InboundCall, failure: &Failure, out: &mut SendBuffer) -> WrittenReply {
         let to = self.settings.via(&call.key);
         let said = said(failure, &call.plan.action, &to, self.settings.exception_detail);
         self.refuse_by(call, &said, out)
     }
 
     /// Answers a call with a fault in these words.
-    fn refuse_by(&mut self, call: &Serving, said: &Said, out: &mut SendBuffer) -> Answered {
+    fn refuse_by(&mut self, call: &InboundCall, said: &FaultContents, out: &mut SendBuffer) -> WrittenReply {
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
         match self.put_fault(said, call.message_id.as_ref(), echoed, &[], None, out) {
-            Ok(()) => Answered { sends: self.has_left(out), fault: true },
-            Err(_) => Answered::default(),
+            Ok(()) => WrittenReply { sends: self.has_left(out), fault: true },
+            Err(_) => WrittenReply::default(),
         }
     }
 
     /// Appends a fault.
     pub(super) fn put_fault(
         &mut self,
-        said: &Said,
+        said: &FaultContents,
         relates_to: Option<&MessageId>,
         echoed: &[u8],
         not_understood: &[(String, String)],
@@ -441,10 +473,10 @@ impl SoapChannel {
     ) -> Visit<()> {
         let dialect = self.dialect;
         let (action, headers) = (&said.action, &[&self.timestamp(), echoed].concat());
-        let saying = Saying { action, relates_to, not_understood, headers, ..Saying::default() };
-        let sent = Sent { saying, fault: true, ..Sent::default() };
+        let saying = HeadContents { action, relates_to, not_understood, headers, ..HeadContents::default() };
+        let sent = OutboundMessage { saying, fault: true, ..OutboundMessage::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
-            let mut put = Put::new(dialect.form, words);
+            let mut put = ElementWriter::new(dialect.form, words);
             // The fault is written around the place of the detail, which the codec writes.
             let at = said.put(&mut put, dialect, detail.is_some());
             let bytes = put.into_bytes();

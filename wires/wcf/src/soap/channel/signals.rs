@@ -1,10 +1,10 @@
 //! One-way callbacks: who listens to them on either side.
 
 use super::listeners::Subscription;
-use super::plans::Described;
+use super::plans::OperationSourceRef;
 use super::state::{Side, SoapChannel};
 use crate::plan::Plan;
-use crate::soap::seen::{Kept, Place};
+use crate::soap::head_cache::{BodyStart, ForwardInfo};
 use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
@@ -51,7 +51,7 @@ impl SoapChannel {
         }
         let (interface, signal) = emission.topic.typed()?;
         let (address, of) = (std::ptr::from_ref(interface).addr(), std::ptr::from_ref(signal).addr());
-        let by = Described::new(address, of, &signal.fields, &signal.name, Some(&interface.name));
+        let by = OperationSourceRef::new(address, of, &signal.fields, &signal.name, Some(&interface.name));
         let index = self.plans.called(&mut self.seen, &by, || {
             let subscribes = |operation: &Operation| operation.name.eq_ignore_ascii_case("subscribe");
             let chosen = interface.operations.iter().any(subscribes);
@@ -78,7 +78,7 @@ impl SoapChannel {
         });
         let key = interest.profile.key.clone();
         self.listeners.subscriptions.push(Subscription { id, key, signals });
-        let outcome = Outcome::Done(self.body(Bytes::new(), Place::outside(0)));
+        let outcome = Outcome::Done(self.body(Bytes::new(), BodyStart::outside(0)));
         self.events.push_back(Event::Reply { id, outcome });
         id
     }
@@ -91,7 +91,7 @@ impl SoapChannel {
     /// Hands a callback to those who listen, `any`: also to those who listen to whatever comes; `false` if nobody does.
     pub(super) fn hear(&mut self, action: &str, document: &Bytes, base: usize, any: bool) -> bool {
         let Some((subscriptions, key, signal)) = self.listeners.find(action, any) else { return false };
-        let body = self.body(document.clone(), Place::outside(base));
+        let body = self.body(document.clone(), BodyStart::outside(base));
         let heard = Incoming::signal(Bytes::new(), key, Bytes::new(), signal, body);
         self.events.push_back(Event::Signal { subscriptions, heard: Box::new(heard) });
         true
@@ -99,11 +99,17 @@ impl SoapChannel {
 
     /// A document as a body that is passed on, or that has headers beside it.
     #[inline]
-    pub(super) fn body_with(&self, bytes: Bytes, place: Place, kept: Option<&Kept>, passes: bool) -> Body {
+    pub(super) fn body_with(
+        &self,
+        bytes: Bytes,
+        place: BodyStart,
+        kept: Option<&ForwardInfo>,
+        passes: bool,
+    ) -> Body {
         let Some(kept) = kept else { return self.body(bytes, place) };
         let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
         // The body goes on as a whole: nothing inside the wrapper is looked at.
-        let place = if passes { Place::outside(kept.body) } else { place };
+        let place = if passes { BodyStart::outside(kept.body) } else { place };
         let mut body = self.body(bytes, place);
         if passes {
             body.context = kept.context.clone();
@@ -116,7 +122,7 @@ impl SoapChannel {
 
     /// A document as a body.
     #[inline]
-    pub(super) fn body(&self, bytes: Bytes, place: Place) -> Body {
+    pub(super) fn body(&self, bytes: Bytes, place: BodyStart) -> Body {
         Body {
             bytes,
             base: place.at,

@@ -1,22 +1,22 @@
 //! What a channel knows: of its peer, of the calls under way, and of what it has to send.
 
+use super::head_templates::HeadTemplates;
 use super::listeners::Listeners;
-use super::passages::Passages;
 use super::plans::Plans;
 use crate::dictionary::Outgoing;
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::soap::Dialect;
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
+use crate::soap::head_cache::HeadCache;
 use crate::soap::ids::{Ids, MessageId};
-use crate::soap::parameters::Echoed;
+use crate::soap::parameters::EchoedHeaders;
 use crate::soap::rm::{Owner, Reliable};
-use crate::soap::seen::Seen;
 use crate::soap::waiting::Open;
-use crate::values::Reading;
+use crate::values::BodyContext;
 use crate::wire_state::Node;
 use bytes::Bytes;
-use everywire_model::body::Beside;
+use everywire_model::body::Attachments;
 use everywire_model::{CallId, Event, Interface, Limits, Operation, Profile};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Side {
 
 /// A call that was written.
 #[derive(Debug, Clone)]
-pub struct Started {
+pub struct WrittenCall {
     /// Its number.
     pub id: CallId,
     /// The action, for HTTP, which carries it outside the envelope.
@@ -53,7 +53,7 @@ pub struct Started {
 
 /// An answer that was written.
 #[derive(Debug, Clone, Default)]
-pub struct Answered {
+pub struct WrittenReply {
     /// Whether there is a message: there is none for one-way calls, nor now for answers that a reliable session keeps until its
     /// window lets them go.
     pub sends: bool,
@@ -78,7 +78,7 @@ pub struct Flushed {
 /// A fault for a message that reached nobody, to be sent as soon as the framing asks.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    pub(super) said: Said,
+    pub(super) said: FaultContents,
     pub(super) relates_to: Option<MessageId>,
     pub(super) not_understood: Vec<(String, String)>,
     /// Headers that it repeats.
@@ -86,7 +86,7 @@ pub(super) struct Refusal {
 }
 
 /// A call that the peer began.
-pub(super) struct Serving {
+pub(super) struct InboundCall {
     pub(super) plan: Arc<Plan>,
     /// Of the plan among the channel's, for the template of its reply; the plan there may be another one
     /// meanwhile.
@@ -99,7 +99,7 @@ pub(super) struct Serving {
     /// Where the caller wants the answer, if not back along the channel; it stands in the answer's `To`.
     pub(super) reply_to: Option<Box<str>>,
     /// What the answer repeats of that.
-    pub(super) echoed: Option<Box<Echoed>>,
+    pub(super) echoed: Option<Box<EchoedHeaders>>,
 }
 
 /// Parts of the last calls that ended. The next call mostly needs the same, and so neither clones an `Arc`
@@ -145,17 +145,17 @@ pub struct SoapChannel {
     /// Words that this side has told the peer.
     pub(super) words: Outgoing,
     /// Words of the peer, and quotas of reading.
-    pub(super) reading: Reading,
+    pub(super) reading: BodyContext,
     /// Shared with each body that came; made anew when words or types are learnt, so bodies keep what they
     /// came with.
-    pub(super) beside: Arc<Beside>,
+    pub(super) beside: Arc<Attachments>,
     pub(super) ids: Ids,
     pub(super) plans: Plans,
     /// What it remembers refers to `plans` by number, and to words by their bytes.
-    pub(super) seen: Seen,
+    pub(super) seen: HeadCache,
     /// Whether anything here was passed on: calls of the peer, or answers to it.
     pub(super) passes: bool,
-    pub(super) passages: Passages,
+    pub(super) passages: HeadTemplates,
     /// The greatest number of a call that was passed on and has been answered by name: calls before it that
     /// still wait were probably one-way.
     pub(super) overtaken: u64,
@@ -164,7 +164,7 @@ pub struct SoapChannel {
     /// Calls of this side that wait for their answer, and how that is read; one-way calls are not among them.
     pub(super) waiting: Open<Arc<Plan>>,
     /// Calls of the peer that wait for theirs.
-    pub(super) serving: Open<Serving>,
+    pub(super) serving: Open<InboundCall>,
     pub(super) spare: Spare,
     /// One-way calls of this side in a reliable session over HTTP, until the response to their message says
     /// that it has arrived.
@@ -200,7 +200,7 @@ pub struct SoapChannel {
 }
 
 /// Bodies of this channel may have values of any type from now on.
-pub(super) fn know(reading: &mut Reading, told: &mut Arc<Beside>, plan: &Plan) {
+pub(super) fn know(reading: &mut BodyContext, told: &mut Arc<Attachments>, plan: &Plan) {
     let Some(types) = &plan.types else { return };
     let types = match &reading.types {
         Some(known) if known.covers(types) => return,
@@ -212,6 +212,6 @@ pub(super) fn know(reading: &mut Reading, told: &mut Arc<Beside>, plan: &Plan) {
 }
 
 /// What stands beside the bodies of this channel.
-pub(super) fn beside(reading: &Reading) -> Arc<Beside> {
-    Arc::new(Beside { wire_state: Some(Arc::new(reading.clone())), ..Beside::default() })
+pub(super) fn beside(reading: &BodyContext) -> Arc<Attachments> {
+    Arc::new(Attachments { wire_state: Some(Arc::new(reading.clone())), ..Attachments::default() })
 }

@@ -8,4 +8,4 @@ mod read;
 mod write;
 
 pub(super) use read::{Fault, failure};
-pub(super) use write::{Said, said};
+pub(super) use write::{FaultContents, said};

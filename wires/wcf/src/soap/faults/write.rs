@@ -8,14 +8,14 @@ use crate::soap::names::{
     ADDRESSING, ADDRESSING_FAULT, DISPATCHER, DISPATCHER_FAULT, EXCEPTION_DETAIL, FAILURE, SECURITY,
     SOAP_FAULT,
 };
-use crate::soap::put::Put;
+use crate::soap::put::ElementWriter;
 use crate::soap::{Dialect, Soap};
 use everywire_model::{Completed, Failure, Initiator, Kind};
 use std::borrow::Cow;
 
 /// What a fault says.
 #[derive(Debug, Clone)]
-pub(in crate::soap) struct Said {
+pub(in crate::soap) struct FaultContents {
     /// `Sender`, `Receiver`, `MustUnderstand`: the code of SOAP 1.2.
     pub(in crate::soap) code: &'static str,
     /// (namespace, name).
@@ -34,11 +34,11 @@ const INTERNAL: &str = "The server was unable to process the request due to an i
     turn on tracing as per the Microsoft .NET Framework SDK documentation and inspect the server trace logs.";
 
 /// The fault for a failure, about a request with this action and address.
-pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> Said {
+pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: bool) -> FaultContents {
     let text = failure.message();
     match failure.kind() {
         // Somebody has chosen the code already: it goes on as it is.
-        _ if given(failure).is_some() => Said {
+        _ if given(failure).is_some() => FaultContents {
             code: if failure.initiator() == Initiator::Here { "Receiver" } else { "Sender" },
             subcode: given(failure),
             reason: text.to_owned(),
@@ -49,7 +49,7 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
         kind @ (Kind::NoOperation | Kind::NoObject | Kind::Busy | Kind::Refused)
             if failure.completed() != Completed::No =>
         {
-            Said::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT)
+            FaultContents::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT)
         }
         Kind::NoOperation => {
             let reason = format!(
@@ -59,14 +59,14 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
                  receiver have the same contract and the same binding (including security requirements, e.g. Message, \
                  Transport, None)."
             );
-            Said::addressing("ActionNotSupported", reason)
+            FaultContents::addressing("ActionNotSupported", reason)
         }
         Kind::NoObject => {
             let reason = format!(
                 "The message with To '{to}' cannot be processed at the receiver, due to an AddressFilter mismatch at the \
                  EndpointDispatcher.  Check that the sender and receiver's EndpointAddresses agree."
             );
-            Said::addressing("DestinationUnreachable", reason)
+            FaultContents::addressing("DestinationUnreachable", reason)
         }
         Kind::Malformed | Kind::BadArgument | Kind::LimitExceeded
             if failure.completed() == Completed::No
@@ -79,23 +79,26 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             let reason = format!(
                 "The formatter threw an exception while trying to deserialize the message: {text}{how}"
             );
-            Said::new("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
+            FaultContents::new("Sender", DISPATCHER, "DeserializationFailed", reason, DISPATCHER_FAULT)
         }
-        Kind::Busy => Said::new("Receiver", ADDRESSING, "EndpointUnavailable", text, ADDRESSING_FAULT),
+        Kind::Busy => {
+            FaultContents::new("Receiver", ADDRESSING, "EndpointUnavailable", text, ADDRESSING_FAULT)
+        }
         Kind::Refused => {
             let code = failure
                 .code()
                 .and_then(|code| code.strip_prefix('{')?.strip_prefix(SECURITY)?.strip_prefix('}'));
             let code = code.unwrap_or("FailedAuthentication").to_owned();
-            Said::new("Sender", SECURITY, code, text, SOAP_FAULT)
+            FaultContents::new("Sender", SECURITY, code, text, SOAP_FAULT)
         }
         Kind::Internal | Kind::Violation => {
             let reason = if detail { text } else { INTERNAL };
             let exception = detail.then(|| ("System.Exception".to_owned(), failure.to_string()));
-            let said = Said::new("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT);
-            Said { exception, ..said }
+            let said =
+                FaultContents::new("Receiver", DISPATCHER, "InternalServiceFault", reason, DISPATCHER_FAULT);
+            FaultContents { exception, ..said }
         }
-        kind => Said::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT),
+        kind => FaultContents::new("Receiver", FAILURE, kind.word(), text, SOAP_FAULT),
     }
 }
 
@@ -113,7 +116,7 @@ fn given(failure: &Failure) -> Option<(Cow<'static, str>, Cow<'static, str>)> {
         .then(|| (Cow::Owned(namespace.to_owned()), Cow::Owned(local.to_owned())))
 }
 
-impl Said {
+impl FaultContents {
     /// A fault with a subcode of a specification.
     pub(in crate::soap) fn new(
         code: &'static str,
@@ -134,9 +137,14 @@ impl Said {
     /// Writes the fault; returns where a detail would stand in what was written.
     /// The offset is 0 if no detail is wanted. `wants_detail`: an element for it is written, and left for
     /// the caller to fill.
-    pub(in crate::soap) fn put(&self, put: &mut Put<'_>, dialect: Dialect, wants_detail: bool) -> usize {
+    pub(in crate::soap) fn put(
+        &self,
+        put: &mut ElementWriter<'_>,
+        dialect: Dialect,
+        wants_detail: bool,
+    ) -> usize {
         // A code in a namespace other than that of envelopes.
-        let subcode = |put: &mut Put<'_>, namespace: &str, local: &str| {
+        let subcode = |put: &mut ElementWriter<'_>, namespace: &str, local: &str| {
             let prefix = if namespace == FAILURE { "e" } else { "a" };
             put.xmlns(prefix, namespace);
             put.chars(&format!("{prefix}:{local}"));

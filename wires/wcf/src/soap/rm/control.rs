@@ -7,10 +7,10 @@ use super::Outbound;
 use super::headers::{self, Acknowledgement, MICROSOFT, Version};
 use crate::soap::Form;
 use crate::soap::cursor::{Cursor, Document};
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
 use crate::soap::ids::{self, MessageId};
 use crate::soap::names::ANONYMOUS;
-use crate::soap::put::{Put, written};
+use crate::soap::put::{ElementWriter, written};
 use everywire_model::visit::Visit;
 
 /// A fresh identifier of a sequence.
@@ -19,7 +19,7 @@ pub(super) fn identifier() -> String {
 }
 
 /// An endpoint reference with nothing but its address.
-fn address(put: &mut Put<'_>, name: &'static str, address: &str) {
+fn address(put: &mut ElementWriter<'_>, name: &'static str, address: &str) {
     put.start("", name);
     put.leaf("a", "Address", address);
     put.end();
@@ -34,7 +34,12 @@ pub(super) struct Protocol {
 
 impl Protocol {
     /// An element of the protocol, with this in it.
-    fn element(self, prefix: &'static str, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Vec<u8> {
+    fn element(
+        self,
+        prefix: &'static str,
+        name: &'static str,
+        write: impl FnOnce(&mut ElementWriter<'_>),
+    ) -> Vec<u8> {
         written(self.form, |put| {
             put.start(prefix, name);
             put.xmlns(prefix, self.version.namespace());
@@ -44,7 +49,7 @@ impl Protocol {
     }
 
     /// A message of the protocol, with this in the element of its name.
-    fn message(self, name: &'static str, write: impl FnOnce(&mut Put<'_>)) -> Outbound {
+    fn message(self, name: &'static str, write: impl FnOnce(&mut ElementWriter<'_>)) -> Outbound {
         Outbound { body: self.element("", name, write).into(), ..self.empty(name) }
     }
 
@@ -144,12 +149,12 @@ impl Version {
     }
 
     /// A fault of the protocol.
-    pub(in crate::soap) fn fault(self, name: &'static str, reason: &str) -> Said {
-        Said::new("Sender", self.namespace(), name, reason, self.action("fault"))
+    pub(in crate::soap) fn fault(self, name: &'static str, reason: &str) -> FaultContents {
+        FaultContents::new("Sender", self.namespace(), name, reason, self.action("fault"))
     }
 
     /// The fault about a sequence that is not there: never was, or is not any more because its place was given to others.
-    pub(in crate::soap) fn unknown(self, displaced: bool) -> Said {
+    pub(in crate::soap) fn unknown(self, displaced: bool) -> FaultContents {
         let reason = if displaced {
             "The value of wsrm:Identifier is not a known Sequence identifier any more: there were too many sessions, and this one \
              made room for another client's. Nothing of this message was done; a new session may be begun."
@@ -161,7 +166,7 @@ impl Version {
 
     /// The fault about a message that was worked on, and whose answer the sequence keeps no more (WS-ReliableMessaging 1.1,
     /// section 4.2).
-    pub(in crate::soap) fn lost(self) -> Said {
+    pub(in crate::soap) fn lost(self) -> FaultContents {
         let reason = "The Sequence has been terminated: there were too many sessions, and this one made room for another client's. \
                       This message was worked on, and its answer is lost.";
         self.fault("SequenceTerminated", reason)

@@ -5,7 +5,7 @@
 //! behind a gap waits, and a gap that stays for `GAP` ends the session.
 
 use super::headers::Acknowledgement;
-use super::{ACKNOWLEDGE_AFTER, Arrived, GAP, WINDOW};
+use super::{ACKNOWLEDGE_AFTER, GAP, ReceivedMessage, WINDOW};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub(in crate::soap) struct Incoming {
     delivered: u64,
     /// Messages behind a missing one; they wait for it if there is an order.
     /// `None` for a message that is nothing but its number.
-    held: BTreeMap<u64, Option<Arrived>>,
+    held: BTreeMap<u64, Option<ReceivedMessage>>,
     /// Since when a message is missing.
     gap: Option<Instant>,
     /// When the peer must be told what arrived; it counts once anything has (`told_by`).
@@ -33,9 +33,9 @@ pub(in crate::soap) struct Incoming {
 }
 
 /// What became of a message.
-pub(super) enum Taken {
+pub(super) enum Acceptance {
     /// These are to be handed on.
-    Now(Vec<Arrived>),
+    Now(Vec<ReceivedMessage>),
     /// It came before.
     Again,
     /// It waits for another, or is beyond the window.
@@ -48,14 +48,14 @@ impl Incoming {
     }
 
     /// Takes a message; one that is nothing but a number hands on nothing.
-    pub(super) fn take(&mut self, now: Instant, number: u64, message: Option<Arrived>) -> Taken {
+    pub(super) fn take(&mut self, now: Instant, number: u64, message: Option<ReceivedMessage>) -> Acceptance {
         self.untold += 1;
         let soon = if self.untold > WINDOW / 2 { now } else { now + ACKNOWLEDGE_AFTER };
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
         // Its acknowledgement was lost, or is under way: it is told again, and nothing else happens.
         if self.has(number) {
             self.due = Some(now);
-            return Taken::Again;
+            return Acceptance::Again;
         }
         if !self.ordered {
             return self.note(number, message);
@@ -63,7 +63,7 @@ impl Incoming {
         if number > self.delivered + self.reach {
             // Nothing is kept for it: its sender repeats it when the window has moved.
             self.due = Some(now);
-            return Taken::Later;
+            return Acceptance::Later;
         }
         self.held.insert(number, message);
         let mut ready = Vec::new();
@@ -80,18 +80,18 @@ impl Incoming {
         if self.gap.is_some() {
             self.due = Some(now);
         }
-        if number <= self.delivered { Taken::Now(ready) } else { Taken::Later }
+        if number <= self.delivered { Acceptance::Now(ready) } else { Acceptance::Later }
     }
 
     /// Takes a message whatever is missing before it; one that is beyond the window is not acknowledged.
-    fn note(&mut self, number: u64, message: Option<Arrived>) -> Taken {
+    fn note(&mut self, number: u64, message: Option<ReceivedMessage>) -> Acceptance {
         if number <= self.delivered + self.reach {
             self.held.insert(number, None);
             while self.held.remove(&(self.delivered + 1)).is_some() {
                 self.delivered += 1;
             }
         }
-        Taken::Now(message.into_iter().collect())
+        Acceptance::Now(message.into_iter().collect())
     }
 
     /// Whether a message came before.

@@ -11,20 +11,20 @@
 mod control;
 mod headers;
 mod incoming;
-mod kept;
 mod outgoing;
-mod places;
+mod retained_bytes;
 mod session;
+mod session_table;
 mod shared;
 
 pub(super) use headers::{Headers, Version, is_own};
-pub(super) use places::Owner;
-pub(crate) use places::Sequences;
-pub(super) use session::{Came, Session};
+pub(super) use session::{InboundMessage, Session};
+pub(super) use session_table::Owner;
+pub(crate) use session_table::Sequences;
 pub(crate) use shared::Orphans;
 pub(super) use shared::{Reliable, sequence_of, speaks};
 
-use super::faults::Said;
+use super::faults::FaultContents;
 use super::ids::MessageId;
 use crate::plan::Plan;
 use bytes::Bytes;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Sessions over HTTP at one node.
-/// Each holds at most `AWAITED` messages, a window of answers, and as many that wait as `Came::most` allows.
+/// Each holds at most `AWAITED` messages, a window of answers, and as many that wait as `InboundMessage::most` allows.
 const MAX_SESSIONS: usize = 1024;
 
 /// Messages under way, and the room for messages that we tell of: WCF's MaxTransferWindowSize.
@@ -101,7 +101,7 @@ pub(super) struct Origin {
 }
 
 /// A message to send now.
-pub(super) struct Next {
+pub(super) struct NextMessage {
     pub(super) message: Outbound,
     /// All of its headers beside addressing.
     pub(super) headers: Vec<u8>,
@@ -110,14 +110,14 @@ pub(super) struct Next {
 }
 
 /// A message that came: document, action around it, key.
-pub(super) type Arrived = (Bytes, Option<String>, Bytes);
+pub(super) type ReceivedMessage = (Bytes, Option<String>, Bytes);
 
 /// What is to be done about a message that came.
 pub(super) enum Verdict {
     /// It is not of the session.
     Foreign,
     /// These messages are to be taken now, in order.
-    Deliver(Vec<Arrived>),
+    Deliver(Vec<ReceivedMessage>),
     /// It is refused.
-    Fault(Said),
+    Fault(FaultContents),
 }

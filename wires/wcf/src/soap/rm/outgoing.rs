@@ -28,14 +28,14 @@ pub(in crate::soap) struct Outgoing {
     /// At least 1.
     next: u64,
     waiting: VecDeque<Outbound>,
-    flying: VecDeque<Flying>,
+    flying: VecDeque<UnacknowledgedMessage>,
     /// How many more the peer takes.
     /// As of the last acknowledgement; a peer that does not say has a whole window.
     room: u64,
 }
 
 #[derive(Debug)]
-struct Flying {
+struct UnacknowledgedMessage {
     number: u64,
     message: Outbound,
     repeats: u32,
@@ -98,7 +98,9 @@ impl Outgoing {
     /// The next message to send: one to repeat if `timed`, else one that the window lets through.
     pub(super) fn next(&mut self, now: Instant, timed: bool) -> Option<(u64, Outbound)> {
         // Only those that may still be repeated; `expire` gives up on the others.
-        let may = |flying: &Flying| flying.due <= now && (flying.repeats < REPEATS || flying.is_awaited());
+        let may = |flying: &UnacknowledgedMessage| {
+            flying.due <= now && (flying.repeats < REPEATS || flying.is_awaited())
+        };
         if timed && let Some(flying) = self.flying.iter_mut().find(|flying| may(flying)) {
             return Some(flying.repeat(now));
         }
@@ -116,7 +118,13 @@ impl Outgoing {
         let number = self.next;
         self.next += 1;
         let (kept, due) = (message.clone(), now + REPEAT_AFTER);
-        self.flying.push_back(Flying { number, message: kept, repeats: 0, due, arrived: false });
+        self.flying.push_back(UnacknowledgedMessage {
+            number,
+            message: kept,
+            repeats: 0,
+            due,
+            arrived: false,
+        });
         (number, message)
     }
 
@@ -161,7 +169,9 @@ impl Outgoing {
 
     /// The calls whose messages have left, and what they are known by.
     pub(in crate::soap) fn under_way(&self) -> Vec<(CallId, [u8; 16])> {
-        let of = |flying: &Flying| Some((flying.message.call?, flying.message.origin.as_ref()?.guid));
+        let of = |flying: &UnacknowledgedMessage| {
+            Some((flying.message.call?, flying.message.origin.as_ref()?.guid))
+        };
         self.flying.iter().filter_map(of).collect()
     }
 
@@ -230,7 +240,9 @@ impl Outgoing {
     /// # Errors
     /// A message was repeated as often as it may be.
     pub(super) fn expire(&mut self, now: Instant) -> Result<(), Failure> {
-        let spent = |flying: &Flying| flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited();
+        let spent = |flying: &UnacknowledgedMessage| {
+            flying.due <= now && flying.repeats >= REPEATS && !flying.is_awaited()
+        };
         // Answers that nobody waits for, to questions that arrived: nothing is wrong with the peer.
         self.flying.retain(|flying| !(flying.arrived && spent(flying)));
         let Some(flying) = self.flying.iter().find(|flying| spent(flying)) else { return Ok(()) };
@@ -240,7 +252,7 @@ impl Outgoing {
     }
 }
 
-impl Flying {
+impl UnacknowledgedMessage {
     /// Whether it begins this call.
     fn is_of(&self, question: &[u8; 16]) -> bool {
         self.message.origin.as_ref().is_some_and(|origin| origin.guid == *question)

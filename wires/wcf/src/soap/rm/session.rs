@@ -11,31 +11,31 @@
 //!
 //! * A message has its number when it first leaves, and keeps it; it is repeated under that number until it is acknowledged.
 //! * `out.id` and `came.id` are both set in `Open` and after it; no message is taken whose sequence is not `came.id`.
-//! * A service in turns sends only what answers the request at hand (`Desk`): its answer, an acknowledgement, or a fault.
+//! * A service in turns sends only what answers the request at hand (`ReplyQueue`): its answer, an acknowledgement, or a fault.
 //! * A message that is not taken for want of room is not acknowledged either, so its sender repeats it.
 //! * All that a peer can make grow is bounded: identifiers by `MAX_ADDRESS`, questions by `AWAITED`, messages by `WINDOW` or `AWAITED`, answers
-//!   that it does not acknowledge by `Came::most` and by `AWAITED` or `UNANSWERED`.
+//!   that it does not acknowledge by `InboundMessage::most` and by `AWAITED` or `UNANSWERED`.
 
 mod ending;
 mod owed;
 mod states;
 mod time;
 
-pub(super) use states::Desk;
+pub(super) use states::ReplyQueue;
 use states::{Closing, End, Owed, PeerSequence, Role, Stage};
 
 use super::control::Protocol;
 use super::headers::{Acknowledgement, Version};
-use super::incoming::{Incoming, Taken};
-use super::kept::Kept;
+use super::incoming::{Acceptance, Incoming};
 use super::outgoing::Outgoing;
+use super::retained_bytes::RetainedBytes;
 use super::{
-    AWAITED, INACTIVITY, MAX_ADDRESS, Next, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED, Verdict,
-    WINDOW, control,
+    AWAITED, INACTIVITY, MAX_ADDRESS, NextMessage, Outbound, REPEAT_AFTER, REPEATS, UNANSWERED, UNUSED,
+    Verdict, WINDOW, control,
 };
 use crate::plan::Plan;
 use crate::soap::cursor::Document;
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
 use crate::soap::head::Head;
 use crate::soap::ids::{self, MessageId};
 use crate::soap::names::ANONYMOUS;
@@ -49,7 +49,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 /// A message that came, and what surrounds it.
-pub(in crate::soap) struct Came<'a> {
+pub(in crate::soap) struct InboundMessage<'a> {
     pub(in crate::soap) head: &'a Head<'a>,
     pub(in crate::soap) bytes: &'a Bytes,
     /// The same, to be read.
@@ -101,7 +101,7 @@ pub(in crate::soap) struct Session {
     /// room.
     awaited: Vec<Waker>,
     /// What it keeps of messages, as `count` found it last.
-    pub(super) kept: Kept,
+    pub(super) kept: RetainedBytes,
 }
 
 impl Session {
@@ -126,7 +126,7 @@ impl Session {
             asked_of_us: VecDeque::new(),
             lost: Vec::new(),
             awaited: Vec::new(),
-            kept: Kept::default(),
+            kept: RetainedBytes::default(),
         }
     }
 
@@ -143,7 +143,7 @@ impl Session {
     }
 
     /// Takes a message to send; `next` gives it a number when it may go.
-    pub(in crate::soap) fn queue(&mut self, message: Outbound, desk: &mut Desk) {
+    pub(in crate::soap) fn queue(&mut self, message: Outbound, desk: &mut ReplyQueue) {
         if self.to.is_none() {
             self.to.clone_from(&message.to);
         }
@@ -223,9 +223,9 @@ impl Session {
     pub(in crate::soap) fn next(
         &mut self,
         now: Instant,
-        desk: &mut Desk,
+        desk: &mut ReplyQueue,
         waker: Option<&Waker>,
-    ) -> Option<Next> {
+    ) -> Option<NextMessage> {
         let answers = self.role.responds();
         if let Some(message) = desk.control.pop_front() {
             return Some(self.dressed(message, None, answers));
@@ -257,16 +257,16 @@ impl Session {
 
     /// Asks for a sequence; `times` says how often that was done before. Each wait is twice as long as the
     /// one before.
-    fn ask(&mut self, times: u32, now: Instant) -> Next {
+    fn ask(&mut self, times: u32, now: Instant) -> NextMessage {
         self.stage = Stage::Asking(times + 1, now + REPEAT_AFTER * (1 << times));
         self.in_hand = None;
         let (id, offer) = (self.asked.guid().unwrap_or_default(), self.came.id.clone().unwrap_or_default());
         let message = self.protocol.create(id, &offer, self.to.clone());
-        Next { message, headers: Vec::new(), answers: false }
+        NextMessage { message, headers: Vec::new(), answers: false }
     }
 
     /// A message with the headers of the protocol.
-    fn dressed(&mut self, mut message: Outbound, number: Option<u64>, answers: bool) -> Next {
+    fn dressed(&mut self, mut message: Outbound, number: Option<u64>, answers: bool) -> NextMessage {
         self.in_hand = message.call.filter(|_| number.is_some());
         let mut headers = message.headers.clone();
         if let (Some(number), Some(id)) = (number, &self.out.id) {
@@ -279,7 +279,7 @@ impl Session {
         if message.to.is_none() && self.role.is_client {
             message.to.clone_from(&self.to);
         }
-        Next { message, headers, answers }
+        NextMessage { message, headers, answers }
     }
 
     /// Takes a message.
@@ -289,8 +289,8 @@ impl Session {
     pub(in crate::soap) fn receive(
         &mut self,
         now: Instant,
-        came: &Came<'_>,
-        desk: &mut Desk,
+        came: &InboundMessage<'_>,
+        desk: &mut ReplyQueue,
     ) -> Visit<Verdict> {
         (self.heard, self.spoke) = (Some(now), None);
         let head = came.head;
@@ -352,7 +352,13 @@ impl Session {
     }
 
     /// A message of a sequence.
-    fn numbered(&mut self, now: Instant, number: u64, came: &Came<'_>, desk: &mut Desk) -> Verdict {
+    fn numbered(
+        &mut self,
+        now: Instant,
+        number: u64,
+        came: &InboundMessage<'_>,
+        desk: &mut ReplyQueue,
+    ) -> Verdict {
         let is_control = version_of(came.head, "LastMessage").is_some();
         // Answers that travel when they like may well wait for an acknowledgement that comes a little later.
         let most = if self.role.responds() { AWAITED as u64 } else { UNANSWERED };
@@ -373,7 +379,7 @@ impl Session {
         }
         if self.role.responds() {
             let wants = came.head.message_id.clone().filter(|_| !is_control);
-            if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Taken::Again))
+            if let Some(id) = wants.as_ref().filter(|_| !matches!(taken, Acceptance::Again))
                 && !self.asked_of_us.contains(id)
             {
                 // One-way calls may have identifiers, too, and are never answered.
@@ -382,13 +388,13 @@ impl Session {
             }
             // The answer to a fresh question comes by itself; what has none is acknowledged at once.
             desk.owed = match (&taken, wants) {
-                (Taken::Now(_), Some(_)) => None,
+                (Acceptance::Now(_), Some(_)) => None,
                 (_, id) => Some(Owed { id, number: Some(number) }),
             };
         }
         match taken {
-            Taken::Now(messages) => Verdict::Deliver(messages),
-            Taken::Again | Taken::Later => Verdict::Deliver(Vec::new()),
+            Acceptance::Now(messages) => Verdict::Deliver(messages),
+            Acceptance::Again | Acceptance::Later => Verdict::Deliver(Vec::new()),
         }
     }
 
@@ -400,7 +406,7 @@ impl Session {
     }
 
     /// A client asks for a sequence.
-    fn created(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Verdict> {
+    fn created(&mut self, came: &InboundMessage<'_>, desk: &mut ReplyQueue) -> Visit<Verdict> {
         let id = came.head.message_id.clone();
         let refused = |version: Version| {
             let reason =
@@ -434,7 +440,7 @@ impl Session {
     }
 
     /// The service answers whether there is a session.
-    fn granted(&mut self, came: &Came<'_>) -> Visit<Verdict> {
+    fn granted(&mut self, came: &InboundMessage<'_>) -> Visit<Verdict> {
         if !matches!(self.stage, Stage::Asking(..)) {
             return Ok(Verdict::Deliver(Vec::new()));
         }
@@ -450,7 +456,7 @@ impl Session {
     }
 
     /// The peer says which messages arrived. Returns the fault if it means another sequence.
-    fn acknowledged(&mut self, said: &Acknowledgement) -> Visit<Option<Said>> {
+    fn acknowledged(&mut self, said: &Acknowledgement) -> Visit<Option<FaultContents>> {
         if self.out.id.as_ref() != Some(&said.id) {
             return Ok(Some(self.unknown()));
         }
@@ -461,7 +467,7 @@ impl Session {
     }
 
     /// The fault UnknownSequence, with the reason if there is one.
-    fn unknown(&self) -> Said {
+    fn unknown(&self) -> FaultContents {
         self.protocol.version.unknown(matches!(self.stage, Stage::Over(End::Displaced)))
     }
 }

@@ -1,7 +1,7 @@
 //! Sessions that outlive a connection. Over HTTP each message may come by another one: what was agreed on
 //! is the node's, and what is owed to a request is its connection's.
 //!
-//! `Reliable` is a session as one connection has it: the session itself, which may be shared, and a `Desk`
+//! `Reliable` is a session as one connection has it: the session itself, which may be shared, and a `ReplyQueue`
 //! with what this connection owes to the request at hand. The session is locked for one question at a time, and never
 //! calls back into a channel.
 //!
@@ -22,10 +22,10 @@
 //!   who leads there.
 //! * At most `MAX_SESSIONS` orphans are kept in a node; the table is locked before any session in it.
 
-use super::session::{Came, Desk, Session};
-use super::{MAX_SESSIONS, Next, Outbound, Verdict, Version, control};
+use super::session::{InboundMessage, ReplyQueue, Session};
+use super::{MAX_SESSIONS, NextMessage, Outbound, Verdict, Version, control};
 use crate::soap::cursor::Document;
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
 use crate::soap::head::Head;
 use crate::soap::ids::MessageId;
 use bytes::Bytes;
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(in crate::soap) struct Reliable {
     session: Arc<Mutex<Session>>,
-    desk: Desk,
+    desk: ReplyQueue,
 }
 
 impl Reliable {
@@ -49,7 +49,7 @@ impl Reliable {
     }
 
     pub(super) fn of(session: Arc<Mutex<Session>>) -> Self {
-        Self { session, desk: Desk::default() }
+        Self { session, desk: ReplyQueue::default() }
     }
 
     /// The session, locked for as long as the answer lives.
@@ -73,7 +73,7 @@ impl Reliable {
     }
 
     /// The next message to send.
-    pub(in crate::soap) fn next(&mut self, now: Instant, waker: Option<&Waker>) -> Option<Next> {
+    pub(in crate::soap) fn next(&mut self, now: Instant, waker: Option<&Waker>) -> Option<NextMessage> {
         lock(&self.session).next(now, &mut self.desk, waker)
     }
 
@@ -83,7 +83,7 @@ impl Reliable {
     }
 
     /// The request that gets no answer because the session is over, and why.
-    pub(in crate::soap) fn refused(&mut self) -> Option<(Said, Option<MessageId>)> {
+    pub(in crate::soap) fn refused(&mut self) -> Option<(FaultContents, Option<MessageId>)> {
         self.desk.refused.take()
     }
 
@@ -91,7 +91,7 @@ impl Reliable {
     ///
     /// # Errors
     /// It breaks the protocol, or the session was refused.
-    pub(in crate::soap) fn receive(&mut self, now: Instant, came: &Came<'_>) -> Visit<Verdict> {
+    pub(in crate::soap) fn receive(&mut self, now: Instant, came: &InboundMessage<'_>) -> Visit<Verdict> {
         let mut session = lock(&self.session);
         let verdict = session.receive(now, came, &mut self.desk);
         session.count();

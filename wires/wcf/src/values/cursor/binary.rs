@@ -20,13 +20,16 @@
 //! * Between elements only comments and white space stand; text there is passed without being looked at, as
 //!   WCF does.
 
-use super::{Beside, Content, Cursor, Entered, Found, Run, Told, inherited, is_data, local_part};
-use crate::dictionary::Words;
+use super::{
+    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, inherited, is_data,
+    local_part,
+};
+use crate::dictionary::StringTable;
 use crate::markup::Piece;
 use crate::nbfx::xml::{LONGEST, to_xml_partly};
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
 use crate::text;
-use crate::values::{Quota, ReaderQuotas, Reading};
+use crate::values::{BodyContext, Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
 use everywire_model::{Body, Budget, Failure};
@@ -39,15 +42,15 @@ pub(in crate::values) struct BinaryCursor<'a> {
     document: &'a [u8],
     reader: Reader<'a>,
     /// Of the session as they were when the message came: numbers beyond them are violations.
-    words: &'a Words,
+    words: &'a StringTable,
     quotas: ReaderQuotas,
     /// What was declared up to the place that was last asked for.
-    scanned: Option<Box<Scanned<'a>>>,
+    scanned: Option<Box<PrefixScope<'a>>>,
 }
 
 /// The prefixes that are declared at a place.
 #[derive(Debug, Clone)]
-struct Scanned<'a> {
+struct PrefixScope<'a> {
     reader: Reader<'a>,
     /// How deep each is declared, the prefix, and its namespace.
     scope: Vec<(usize, &'a str, &'a str)>,
@@ -55,8 +58,8 @@ struct Scanned<'a> {
 
 impl<'a> BinaryCursor<'a> {
     /// The place where the values of a body are, inside `outer` elements.
-    pub(in crate::values) fn new(body: &'a Body, outer: usize, reading: &'a Reading) -> Self {
-        let Reading { words, quotas, .. } = reading;
+    pub(in crate::values) fn new(body: &'a Body, outer: usize, reading: &'a BodyContext) -> Self {
+        let BodyContext { words, quotas, .. } = reading;
         // The place is depth 0 for this reader, whatever is around it.
         let depth = (quotas.max_depth as usize).saturating_sub(outer);
         let mut reader = Reader::new(&body.bytes).with_max_depth(depth);
@@ -106,7 +109,7 @@ impl<'a> BinaryCursor<'a> {
 
     /// Reads the attributes of the element that just started.
     #[inline]
-    fn attributes(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
+    fn attributes(&mut self, entered: &mut OpenElement<'a>) -> Visit<()> {
         loop {
             match self.reader.peek() {
                 Some(0x08..=0x0b) => self.reader.skip_xmlns()?,
@@ -118,7 +121,7 @@ impl<'a> BinaryCursor<'a> {
 
     /// One attribute of the element that just started. Only those of schema instance and serialization
     /// matter here, told by their names: others of these names are no part of data contracts.
-    fn attribute(&mut self, entered: &mut Entered<'a>) -> Visit<()> {
+    fn attribute(&mut self, entered: &mut OpenElement<'a>) -> Visit<()> {
         let Record::Attribute(prefix, name, value) = self.next()? else { return Ok(()) };
         // Without a prefix it is in no namespace, and a member's own attribute at most.
         if prefix == Prefix::None {
@@ -140,8 +143,8 @@ impl<'a> BinaryCursor<'a> {
     }
 
     /// The prefixed attribute of this name of the element that starts here.
-    fn told_here(&mut self, wanted: &str) -> Visit<Told> {
-        let mut told = Told::default();
+    fn told_here(&mut self, wanted: &str) -> Visit<AttributeText> {
+        let mut told = AttributeText::default();
         if let Record::Element(prefix, _) = self.next()? {
             told.element = prefix.spelled().into_owned();
         }
@@ -247,13 +250,13 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     }
 
     #[inline]
-    fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter(&mut self) -> Visit<Option<OpenElement<'a>>> {
         loop {
             match self.reader.peek() {
                 Some(0x40..=0x77) => {
                     let at = self.reader.position();
                     let name = self.reader.start().map_err(|failure| self.refusal(&self.reader, failure))?;
-                    let mut entered = Entered::new(self.word(name)?, at);
+                    let mut entered = OpenElement::new(self.word(name)?, at);
                     self.attributes(&mut entered)?;
                     return Ok(Some(entered));
                 }
@@ -404,13 +407,13 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
     fn is_marked(&self) -> Visit<bool> {
         let mut ahead = self.reader.clone();
         let depth = ahead.depth();
-        let mut open = vec![Beside::default()];
+        let mut open = vec![ElementContents::default()];
         while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
             let Some(inner) = open.last_mut() else { break };
             match record {
                 Record::Element(..) => {
                     inner.element = true;
-                    open.push(Beside::default());
+                    open.push(ElementContents::default());
                 }
                 Record::Attribute(prefix, name, _) if is_data(&prefix.spelled(), self.word(name)?) => {
                     return Ok(true);
@@ -430,7 +433,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         Ok(false)
     }
 
-    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<AttributeText> {
         let place = (self.reader.position(), self.reader.depth());
         self.reader.seek(at, place.1.saturating_sub(1));
         let told = self.told_here(wanted);
@@ -438,7 +441,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         told
     }
 
-    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>> {
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<AttributeValue<'a>>> {
         // Attributes were checked when the element was entered; they are read once more, as values.
         let mut reader = self.reader.clone();
         reader.seek(at, 0);
@@ -451,7 +454,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             self.check(&value, cost)?;
             let content = self.content_of(value)?;
             let name = self.word(name)?;
-            found.push(Found { prefix: prefix.spelled(), name, content, namespace: None });
+            found.push(AttributeValue { prefix: prefix.spelled(), name, content, namespace: None });
         }
         Ok(found)
     }
@@ -474,10 +477,10 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             Some(scanned) if scanned.reader.position() <= at => scanned,
             _ => {
                 let reader = Reader::new(self.document).with_max_depth(usize::MAX);
-                Box::new(Scanned { reader, scope: Vec::new() })
+                Box::new(PrefixScope { reader, scope: Vec::new() })
             }
         };
-        let Scanned { reader, scope } = &mut *scanned;
+        let PrefixScope { reader, scope } = &mut *scanned;
         budget.charge_bytes(at.saturating_sub(reader.position()) as u64)?;
         while reader.position() < at {
             let Some(record) = reader.read()? else { break };

@@ -7,7 +7,10 @@
 //!
 //! Invariants: a look ahead moves nothing. Text is charged to the budget before it is given out as a value.
 
-use super::{Beside, Content, Cursor, Entered, Found, Run, Told, inherited, is_data, local_part};
+use super::{
+    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, inherited, is_data,
+    local_part,
+};
 use crate::markup::Piece;
 use crate::text::{Event, Reader, Tag, base64};
 use crate::values::{Quota, ReaderQuotas};
@@ -47,7 +50,7 @@ impl<'a> TextCursor<'a> {
 
 /// What the attributes say of an element's value. Those without a prefix belong to members, but for `id` and `href` of SOAP
 /// 1.1 (section 5.4.1), and declarations to nobody.
-fn attributes<'a>(tag: &Tag<'a>, entered: &mut Entered<'a>) -> Visit<()> {
+fn attributes<'a>(tag: &Tag<'a>, entered: &mut OpenElement<'a>) -> Visit<()> {
     if tag.is_plain() {
         return Ok(());
     }
@@ -81,7 +84,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         Self { reader: self.reader.clone(), scanned: None, ..*self }
     }
 
-    fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter(&mut self) -> Visit<Option<OpenElement<'a>>> {
         loop {
             if self.at_end() {
                 return Ok(None);
@@ -89,7 +92,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             let at = self.reader.position();
             match self.reader.next()? {
                 Some(Event::Start(tag)) => {
-                    let mut entered = Entered::new(tag.local, at);
+                    let mut entered = OpenElement::new(tag.local, at);
                     attributes(&tag, &mut entered)?;
                     return Ok(Some(entered));
                 }
@@ -154,7 +157,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
 
     fn is_marked(&self) -> Visit<bool> {
         let mut ahead = self.reader.clone();
-        let mut open = vec![Beside::default()];
+        let mut open = vec![ElementContents::default()];
         while let (Some(event), Some(inner)) = (ahead.next()?, open.last_mut()) {
             match event {
                 Event::Start(tag) => {
@@ -165,7 +168,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
                             return Ok(true);
                         }
                     }
-                    open.push(Beside::default());
+                    open.push(ElementContents::default());
                 }
                 Event::Text(text) => inner.text |= !text.trim().is_empty(),
                 Event::End => {
@@ -175,12 +178,12 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
                 }
             }
         }
-        Ok(open.iter().any(Beside::is_mixed))
+        Ok(open.iter().any(ElementContents::is_mixed))
     }
 
-    fn told(&mut self, at: usize, wanted: &str) -> Visit<Told> {
+    fn told(&mut self, at: usize, wanted: &str) -> Visit<AttributeText> {
         let mut reader = Reader::part(self.document, at, 0, &self.quotas);
-        let mut told = Told::default();
+        let mut told = AttributeText::default();
         let Some(Event::Start(tag)) = reader.next()? else { return Ok(told) };
         tag.prefix.clone_into(&mut told.element);
         for attribute in tag.attributes() {
@@ -208,7 +211,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         Ok(told)
     }
 
-    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<Found<'a>>> {
+    fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<AttributeValue<'a>>> {
         let mut reader = Reader::part(self.document, at, 0, &self.quotas);
         let Some(Event::Start(tag)) = reader.next()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -219,7 +222,7 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
             }
             self.quotas.check(Quota::StringContentLength, attribute.value.len())?;
             budget.charge_bytes(attribute.value.len() as u64)?;
-            found.push(Found {
+            found.push(AttributeValue {
                 prefix: Cow::Borrowed(attribute.prefix),
                 name: attribute.local,
                 content: Content::Text(attribute.value),

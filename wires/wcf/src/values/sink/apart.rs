@@ -4,10 +4,10 @@
 //! them. An attribute belongs into a start tag that may be closed already: its value is written apart
 //! (`Output::begin_apart`) and inserted at the place that `begin_attributes` noted.
 
-use super::frames::{Begun, Frame, Kind};
+use super::frames::{Frame, Kind, ValueStart};
 use super::{ElementSink, miscounted, misuse};
 use crate::text;
-use crate::values::graph::{Empty, Member, NamespaceId, Node, Place};
+use crate::values::graph::{Empty, Member, MemberForm, NamespaceId, Node};
 use crate::values::output::{INSTANCE, Letter, Named, XML};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind as Why};
@@ -32,7 +32,8 @@ impl ElementSink<'_> {
 
     /// Passes the member that begins now and holds nothing, if that is said by leaving it out.
     pub(super) fn leaves_out(&mut self) -> Visit<bool> {
-        let Some((at, Member { place: Place::Left | Place::Attribute(..), .. })) = self.direct()? else {
+        let Some((at, Member { place: MemberForm::Left | MemberForm::Attribute(..), .. })) = self.direct()?
+        else {
             return Ok(false);
         };
         self.end_header();
@@ -62,8 +63,8 @@ impl ElementSink<'_> {
     /// Opens the list that begins now, if its items stand among the other members.
     pub(super) fn open_flat(&mut self, len: usize) -> Visit<bool> {
         let (at, namespace, node) = match self.direct()? {
-            Some((at, Member { place: Place::Items, namespace, node, .. })) => (at, *namespace, *node),
-            Some((_, Member { place: Place::Attribute(_, Empty::Refused), name, .. })) if len == 0 => {
+            Some((at, Member { place: MemberForm::Items, namespace, node, .. })) => (at, *namespace, *node),
+            Some((_, Member { place: MemberForm::Attribute(_, Empty::Refused), name, .. })) if len == 0 => {
                 let message = format!(
                     "an empty list in the attribute {}: it is left out, and what is missing has the contract's default",
                     name.as_str()
@@ -96,7 +97,7 @@ impl ElementSink<'_> {
         let graph = frame.graph;
         let Some(members) = self.graphs.members(frame)? else { return Ok(()) };
         let spaces = members.iter().filter_map(|member| match member.place {
-            Place::Attribute(space, _) => space,
+            MemberForm::Attribute(space, _) => space,
             _ => None,
         });
         let spaces: Vec<NamespaceId> = spaces.collect();
@@ -116,7 +117,7 @@ impl ElementSink<'_> {
     }
 
     /// Begins the value of an attribute, or of the text of an element: a member of the struct that has this frame.
-    pub(super) fn start_apart(&mut self, at: usize, index: usize, scope: usize) -> Visit<Begun> {
+    pub(super) fn start_apart(&mut self, at: usize, index: usize, scope: usize) -> Visit<ValueStart> {
         let frame = match at.checked_sub(1) {
             Some(at) => self.frames.get(at).ok_or_else(misuse)?,
             None => &self.base,
@@ -127,10 +128,10 @@ impl ElementSink<'_> {
         let Member { name, node, place, .. } = members.get(index).ok_or_else(miscounted)?;
         let node = *node;
         let attribute = match place {
-            Place::Attribute(space, empty) => {
+            MemberForm::Attribute(space, empty) => {
                 let before = members.iter().take(index);
                 // Behind members that are elements the start tag is closed.
-                let is_late = before.clone().any(|member| !matches!(member.place, Place::Attribute(..)));
+                let is_late = before.clone().any(|member| !matches!(member.place, MemberForm::Attribute(..)));
                 let prefix = match space {
                     None => 0,
                     Some(space) if self.graphs.namespace(graph, *space)?.as_str() == text::XML => XML,
@@ -142,7 +143,7 @@ impl ElementSink<'_> {
             _ => None,
         };
         self.output.begin_apart(attribute);
-        Ok(Begun { declares: false, graph, node, scope })
+        Ok(ValueStart { declares: false, graph, node, scope })
     }
 
     /// The letter that a namespace has here; attributes are in none without one.

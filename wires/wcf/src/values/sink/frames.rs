@@ -12,7 +12,7 @@ use crate::dictionary::Term;
 use crate::limits::MAX_DEPTH;
 use crate::nbfx::Item;
 use crate::values::Form;
-use crate::values::graph::{Graph, Member, NamespaceId, Node, NodeId, Place, XSI_ID};
+use crate::values::graph::{Graph, Member, MemberForm, NamespaceId, Node, NodeId, XSI_ID};
 use crate::values::layout::Layout;
 use crate::values::output::{INSTANCE, Letter};
 use everywire_model::shape::Shape;
@@ -71,7 +71,7 @@ pub(super) enum Kind {
 
 /// A value that begins: its node, and how many namespaces were declared before its element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Begun {
+pub(super) struct ValueStart {
     /// Whether its element declared its own namespace only.
     pub(super) declares: bool,
     pub(super) graph: usize,
@@ -180,7 +180,7 @@ impl ElementSink<'_> {
 
     /// Starts the element of the value that begins now; that of a value with its own type was started with the type.
     #[inline]
-    pub(super) fn begin(&mut self) -> Visit<Begun> {
+    pub(super) fn begin(&mut self) -> Visit<ValueStart> {
         if self.frames.is_empty() && self.base.kind == Kind::Parameters {
             let index = self.base.index;
             if index >= self.base.len {
@@ -192,7 +192,7 @@ impl ElementSink<'_> {
         self.begin_inside()
     }
 
-    fn begin_inside(&mut self) -> Visit<Begun> {
+    fn begin_inside(&mut self) -> Visit<ValueStart> {
         let scope = self.scope.len();
         // Each frame that only passes the value on has begun one value, too.
         let mut derived = None;
@@ -208,7 +208,7 @@ impl ElementSink<'_> {
                 Kind::Derived => derived = Some((frame.graph, frame.node, frame.arm)),
                 Kind::Told => {
                     let Frame { graph, node, scope, .. } = *frame;
-                    return Ok(Begun { declares: false, graph, node, scope });
+                    return Ok(ValueStart { declares: false, graph, node, scope });
                 }
                 _ => break,
             }
@@ -222,7 +222,7 @@ impl ElementSink<'_> {
     }
 
     /// Starts the next element of a frame, whose index was counted up already.
-    fn start(&mut self, at: usize, scope: usize) -> Visit<Begun> {
+    fn start(&mut self, at: usize, scope: usize) -> Visit<ValueStart> {
         let frame = match at.checked_sub(1) {
             Some(at) => self.frames.get(at).ok_or_else(misuse)?,
             None => &self.base,
@@ -232,7 +232,7 @@ impl ElementSink<'_> {
             Kind::Root => {
                 self.output.start(0, &TERMS.values);
                 let (graph, node) = self.loose;
-                return Ok(Begun { declares: false, graph, node, scope });
+                return Ok(ValueStart { declares: false, graph, node, scope });
             }
             Kind::Parameters => return self.start_parameter(index, scope),
             _ if frame.loose => return self.start_item(at, scope),
@@ -247,7 +247,7 @@ impl ElementSink<'_> {
                 (Node::Items { item, .. }, Kind::Words) => {
                     let node = item.node;
                     self.output.word(index);
-                    return Ok(Begun { declares: false, graph, node, scope });
+                    return Ok(ValueStart { declares: false, graph, node, scope });
                 }
                 (Node::Pairs { value, own, .. }, Kind::Pairs) if index % 2 == 1 => (Some(value), own),
                 (Node::Pairs { key, own, pair, .. }, Kind::Pairs) => {
@@ -261,10 +261,10 @@ impl ElementSink<'_> {
             },
         };
         let member = member.ok_or_else(miscounted)?;
-        if let Place::Attribute(..) | Place::Text = member.place {
+        if let MemberForm::Attribute(..) | MemberForm::Text = member.place {
             return self.start_apart(at, index, scope);
         }
-        let begun = Begun { declares: false, graph, node: member.node, scope };
+        let begun = ValueStart { declares: false, graph, node: member.node, scope };
         if member.namespace == *own {
             self.output.start(frame.prefix, &member.name);
             return Ok(begun);
@@ -274,10 +274,10 @@ impl ElementSink<'_> {
     }
 
     #[inline]
-    fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<Begun> {
+    fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<ValueStart> {
         let layout = self.graphs.layout().ok_or_else(misuse)?;
         let Member { name, node, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
-        let begun = Begun { declares: false, graph: 0, node: *node, scope };
+        let begun = ValueStart { declares: false, graph: 0, node: *node, scope };
         if self.is_started && *namespace == layout.wrapper_namespace {
             self.output.start(0, name);
             return Ok(begun);
@@ -286,7 +286,7 @@ impl ElementSink<'_> {
     }
 
     /// Starts the element of a parameter that may be a header, or stand without a wrapper.
-    pub(super) fn start_loose(&mut self, index: usize, begun: Begun) -> Visit<Begun> {
+    pub(super) fn start_loose(&mut self, index: usize, begun: ValueStart) -> Visit<ValueStart> {
         self.end_header();
         let layout = self.graphs.layout().ok_or_else(misuse)?;
         let Member { name, namespace, place, .. } = layout.members.get(index).ok_or_else(miscounted)?;
@@ -297,7 +297,7 @@ impl ElementSink<'_> {
             self.floor = self.scope.len();
             return Ok(begun);
         }
-        if let Place::Attribute(..) | Place::Text = place {
+        if let MemberForm::Attribute(..) | MemberForm::Text = place {
             return self.start_apart(0, index, begun.scope);
         }
         if layout.wrapper.is_some() && *namespace != layout.wrapper_namespace {
@@ -309,7 +309,7 @@ impl ElementSink<'_> {
         if let Some(namespace) = bare {
             self.declare(0, 0, namespace)?;
         }
-        Ok(Begun { declares: bare.is_some(), ..begun })
+        Ok(ValueStart { declares: bare.is_some(), ..begun })
     }
 
     /// Takes the element that a header was written as out of the body.
@@ -349,9 +349,9 @@ impl ElementSink<'_> {
     }
 
     /// Starts the element of a composite, whose node has the values.
-    fn begin_composite(&mut self) -> Visit<Begun> {
+    fn begin_composite(&mut self) -> Visit<ValueStart> {
         let begun = self.begin()?;
-        Ok(Begun { node: behind(self.graphs.get(begun.graph)?, begun.node), ..begun })
+        Ok(ValueStart { node: behind(self.graphs.get(begun.graph)?, begun.node), ..begun })
     }
 
     pub(super) fn open_fields(&mut self, len: usize) -> Visit<()> {
@@ -427,7 +427,7 @@ impl ElementSink<'_> {
         }
     }
 
-    fn open_element(&mut self, begun: Begun, frame: Frame) -> Visit<()> {
+    fn open_element(&mut self, begun: ValueStart, frame: Frame) -> Visit<()> {
         if self.output.is_apart() {
             return Err(misuse());
         }
@@ -436,7 +436,7 @@ impl ElementSink<'_> {
     }
 
     /// Opens a composite that ends what was begun.
-    fn push_within(&mut self, Begun { graph, node, scope, .. }: Begun, frame: Frame) -> Visit<()> {
+    fn push_within(&mut self, ValueStart { graph, node, scope, .. }: ValueStart, frame: Frame) -> Visit<()> {
         self.push(Frame { graph, node, scope, ends: true, ..frame })
     }
 
@@ -507,7 +507,7 @@ impl ElementSink<'_> {
     }
 
     /// Writes which of the derived types the value has, unless it is the first.
-    fn tell_arm(&mut self, begun: Begun, graph: usize, node: NodeId, arm: usize) -> Visit<Begun> {
+    fn tell_arm(&mut self, begun: ValueStart, graph: usize, node: NodeId, arm: usize) -> Visit<ValueStart> {
         let Node::Derived(arms) = self.graphs.node(graph, node)? else { return Err(misuse()) };
         let node = *arms.get(arm).ok_or_else(misuse)?;
         if arm > 0 {
@@ -515,7 +515,7 @@ impl ElementSink<'_> {
             let (own, name) = (*own, name.clone());
             self.tell_type(graph, own, &name)?;
         }
-        Ok(Begun { declares: false, graph, node, scope: begun.scope })
+        Ok(ValueStart { declares: false, graph, node, scope: begun.scope })
     }
 
     pub(super) fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {

@@ -3,7 +3,7 @@
 //! Data contracts seldom need this: their members are in the namespace of their type. WSDL of other
 //! services does, where a schema names members of several namespaces, or of none.
 
-use super::frames::{Begun, Kind, Scope};
+use super::frames::{Kind, Scope, ValueStart};
 use super::{ElementSink, miscounted, misuse};
 use crate::dictionary::Term;
 use crate::values::graph::{NamespaceId, Node};
@@ -14,7 +14,12 @@ use everywire_model::visit::Visit;
 impl ElementSink<'_> {
     /// Starts an element of this namespace, which is declared there if need be; one in no namespace has no prefix.
     #[cold]
-    pub(super) fn start_in(&mut self, begun: Begun, namespace: NamespaceId, name: &Term) -> Visit<Begun> {
+    pub(super) fn start_in(
+        &mut self,
+        begun: ValueStart,
+        namespace: NamespaceId,
+        name: &Term,
+    ) -> Visit<ValueStart> {
         let graph = begun.graph;
         let is_nowhere = self.graphs.namespace(graph, namespace)?.as_str().is_empty();
         let (prefix, declares) = if is_nowhere {
@@ -27,7 +32,7 @@ impl ElementSink<'_> {
         if declares {
             self.declare(prefix, graph, namespace)?;
         }
-        Ok(Begun { declares, ..begun })
+        Ok(ValueStart { declares, ..begun })
     }
 
     /// The namespace that elements without a prefix are in here.
@@ -46,7 +51,7 @@ impl ElementSink<'_> {
     /// A qualified name in Clark notation, of the element that just started; any other text as it is. One of no namespace would be
     /// read in the one that elements without a prefix are in (XML Schema part 2, 3.2.18): that is taken away, and the
     /// element has a prefix then, as .NET writes it.
-    pub(super) fn qualified(&mut self, begun: Begun, value: &str) -> Visit<()> {
+    pub(super) fn qualified(&mut self, begun: ValueStart, value: &str) -> Visit<()> {
         let local = match clark(value) {
             Some((namespace, local)) if !namespace.is_empty() => {
                 let prefix = self.fresh();
@@ -78,7 +83,7 @@ impl ElementSink<'_> {
     /// Starts an item of a list whose items stand among members of another namespace, or are headers, or have no element
     /// around them at all.
     #[cold]
-    pub(super) fn start_item(&mut self, at: usize, scope: usize) -> Visit<Begun> {
+    pub(super) fn start_item(&mut self, at: usize, scope: usize) -> Visit<ValueStart> {
         let frame = at.checked_sub(1).and_then(|at| self.frames.get(at)).ok_or_else(misuse)?;
         let graph = frame.graph;
         let member = match self.graphs.node(graph, frame.node)? {
@@ -87,7 +92,7 @@ impl ElementSink<'_> {
             _ => return Err(misuse()),
         };
         let (namespace, name) = (member.namespace, member.name.clone());
-        let begun = Begun { declares: false, graph, node: member.node, scope };
+        let begun = ValueStart { declares: false, graph, node: member.node, scope };
         if at == 1 && self.base.kind == Kind::Parameters {
             return self.start_loose(self.base.index.saturating_sub(1), begun);
         }
@@ -96,7 +101,7 @@ impl ElementSink<'_> {
 
     /// What an element without members declared for those in it, it declared for nobody.
     #[inline]
-    pub(super) fn leave(&mut self, begun: Begun) {
+    pub(super) fn leave(&mut self, begun: ValueStart) {
         if begun.declares {
             self.scope.truncate(begun.scope);
         }

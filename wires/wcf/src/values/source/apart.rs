@@ -12,10 +12,10 @@
 //! * Behind the text of a struct only its attributes can still be read.
 
 use super::fields::{is_apart, is_choice, is_field};
-use super::state::{Apart, ElementSource, Frame, Kind, Next};
+use super::state::{ElementSource, Frame, Kind, NextValue, ValuesOutsideElements};
 use crate::text;
 use crate::values::Quota;
-use crate::values::cursor::{Cursor, Entered, Found};
+use crate::values::cursor::{AttributeValue, Cursor, OpenElement};
 use crate::values::scalar::Content;
 use crate::violations::Violation;
 use everywire_idl::wsdl::marks::{Attribute, Mark};
@@ -26,8 +26,8 @@ use std::borrow::Cow;
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// What the next value is, if it is no element.
     #[inline]
-    pub(super) fn next_apart(&mut self) -> Visit<Next<'a>> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Element) };
+    pub(super) fn next_apart(&mut self) -> Visit<NextValue<'a>> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(NextValue::Element) };
         match &frame.kind {
             Kind::Struct(fields, false) if is_apart(fields, frame.index) => self.next_attribute(),
             // A value that was read ahead: the one of an attribute, or the next word of a list.
@@ -36,24 +36,24 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 Ok(match value {
                     Some(value) => {
                         frame.index += 1;
-                        Next::Content(value)
+                        NextValue::Content(value)
                     }
-                    None => Next::Element,
+                    None => NextValue::Element,
                 })
             }
-            _ => Ok(Next::Element),
+            _ => Ok(NextValue::Element),
         }
     }
 
     /// The attribute that is the next field: its value, its default, or nothing.
-    fn next_attribute(&mut self) -> Visit<Next<'a>> {
+    fn next_attribute(&mut self) -> Visit<NextValue<'a>> {
         self.leave_aside();
         let Some(Frame { kind: Kind::Struct(fields, false), index, .. }) = self.frames.last_mut() else {
             return self.wrong(Violation::Misuse);
         };
         let fields = fields.clone();
         let shape = fields.fields.get(*index).map(|field| &field.shape);
-        let Some(Mark::Attribute(wanted)) = shape.and_then(Mark::of) else { return Ok(Next::Element) };
+        let Some(Mark::Attribute(wanted)) = shape.and_then(Mark::of) else { return Ok(NextValue::Element) };
         *index += 1;
         self.find_attributes(&fields)?;
         let apart = self.frames.last_mut().and_then(|frame| frame.apart.as_mut());
@@ -62,7 +62,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Some(apart.found.swap_remove(at).content)
         });
         let default = || wanted.default.map(|value| Content::Text(Cow::Owned(value.to_owned())));
-        Ok(found.or_else(default).map_or(Next::Missing, Next::Content))
+        Ok(found.or_else(default).map_or(NextValue::Missing, NextValue::Content))
     }
 
     /// Reads the attributes of the struct on top, once, while it is open.
@@ -86,7 +86,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         for (at, one) in found.iter().enumerate() {
             // By prefix, or by what two prefixes stand for (Namespaces in XML 1.0, 6.3).
-            let same = |other: &Found<'_>| {
+            let same = |other: &AttributeValue<'_>| {
                 let space = one.namespace.is_some() && one.namespace == other.namespace;
                 other.name == one.name && (other.prefix == one.prefix || space)
             };
@@ -95,14 +95,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             }
         }
         if let Some(frame) = self.frames.last_mut() {
-            frame.apart = Some(Box::new(Apart { found, ..Apart::default() }));
+            frame.apart = Some(Box::new(ValuesOutsideElements { found, ..ValuesOutsideElements::default() }));
         }
         Ok(())
     }
 
     /// The text of the open struct as its element's; nothing is read of it behind that but attributes.
     #[cold]
-    pub(super) fn enter_apart(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+    pub(super) fn enter_apart(&mut self, index: usize) -> Visit<Option<OpenElement<'a>>> {
         let Some(Frame { kind: Kind::Struct(fields, false), open, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
@@ -117,7 +117,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.find_attributes(&fields)?;
         let frame = self.top();
         frame.open = false;
-        Ok(Some(Entered::new("", frame.at)))
+        Ok(Some(OpenElement::new("", frame.at)))
     }
 
     /// Opens the list that comes next, if it is in an attribute or its items stand among the other members.
@@ -139,7 +139,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[cold]
     fn open_words(&mut self, shape: &Shape) -> Visit<usize> {
         let text = match self.next_apart()? {
-            Next::Content(content) => content.text(),
+            NextValue::Content(content) => content.text(),
             _ => Cow::Borrowed(""),
         };
         let words = text.split([' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
@@ -149,7 +149,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.budget.charge_bytes(text.len() as u64)?;
         self.fits(shape, count)?;
         let values = words.map(|word| Content::Text(Cow::Owned(word.to_owned()))).collect();
-        let apart = Some(Box::new(Apart { values, ..Apart::default() }));
+        let apart = Some(Box::new(ValuesOutsideElements { values, ..ValuesOutsideElements::default() }));
         self.push(Frame { apart, ..Frame::new(Kind::Words, count) })?;
         Ok(count)
     }
@@ -185,14 +185,14 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         let count = places.len();
         self.fits(shape, count)?;
-        let apart = Some(Box::new(Apart { places, ..Apart::default() }));
+        let apart = Some(Box::new(ValuesOutsideElements { places, ..ValuesOutsideElements::default() }));
         self.push(Frame { depth, apart, ..Frame::new(Kind::Flat(is_named), count) })?;
         Ok(count)
     }
 
     /// Enters an item that stands among the members of a struct.
     #[cold]
-    pub(super) fn enter_flat(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+    pub(super) fn enter_flat(&mut self, index: usize) -> Visit<Option<OpenElement<'a>>> {
         let frame = self.top();
         let depth = frame.depth;
         let Some(at) = frame.apart.as_ref().and_then(|apart| apart.places.get(index).copied()) else {
@@ -257,7 +257,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 }
 
 /// Whether an attribute is the one that a field means; one without a namespace has no prefix.
-fn is_it(found: &Found<'_>, wanted: &Attribute<'_>) -> bool {
+fn is_it(found: &AttributeValue<'_>, wanted: &Attribute<'_>) -> bool {
     found.name == wanted.name
         && if wanted.namespace.is_empty() {
             found.prefix.is_empty()

@@ -22,7 +22,7 @@
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{ElementSource, Jumble, Kind};
 use crate::values::Quota;
-use crate::values::cursor::{Cursor, Entered, Run};
+use crate::values::cursor::{Cursor, OpenElement, Run};
 use crate::violations::Violation;
 use everywire_idl::wsdl::marks::Mark;
 use everywire_model::Failure;
@@ -32,7 +32,7 @@ use everywire_model::visit::Visit;
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Enters the element of the value that begins now; nothing if it is missing.
     #[inline]
-    pub(super) fn enter(&mut self) -> Visit<Option<Entered<'a>>> {
+    pub(super) fn enter(&mut self) -> Visit<Option<OpenElement<'a>>> {
         match self.enter_next() {
             Ok(Some(entered)) if entered.refers => self.follow(entered).map(Some),
             other => other,
@@ -41,7 +41,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// The same, without looking what an element stands for.
     #[inline]
-    fn enter_next(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter_next(&mut self) -> Visit<Option<OpenElement<'a>>> {
         self.leave_aside();
         let frame = self.frames.last_mut().unwrap_or(&mut self.base);
         let index = frame.index;
@@ -98,13 +98,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// The next element, which must be there: it was counted.
-    pub(super) fn enter_item(&mut self) -> Visit<Option<Entered<'a>>> {
+    pub(super) fn enter_item(&mut self) -> Visit<Option<OpenElement<'a>>> {
         let entered = self.cursor.enter()?;
         self.found(entered, Violation::MissingElement).map(Some)
     }
 
     /// Enters the next element, which no array record can stand for.
-    fn enter_single(&mut self) -> Visit<Option<Entered<'a>>> {
+    fn enter_single(&mut self) -> Visit<Option<OpenElement<'a>>> {
         loop {
             if let Some(entered) = self.cursor.enter()? {
                 return Ok(Some(entered));
@@ -210,7 +210,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Finds the element of a field: the next one, most of the time.
-    fn enter_field(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+    fn enter_field(&mut self, index: usize) -> Visit<Option<OpenElement<'a>>> {
         loop {
             let frame = self.frames.last_mut().unwrap_or(&mut self.base);
             let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
@@ -274,7 +274,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Notes where the members of the open struct are, from the one that was entered.
-    pub(super) fn jumble(&mut self, entered: &Entered<'a>) -> Visit<()> {
+    pub(super) fn jumble(&mut self, entered: &OpenElement<'a>) -> Visit<()> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let (fields, wraps) = (fields.clone(), *wraps);
@@ -299,7 +299,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok(())
     }
 
-    fn enter_jumbled(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+    fn enter_jumbled(&mut self, index: usize) -> Visit<Option<OpenElement<'a>>> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let members = frame.jumble.as_ref().map(|jumble| jumble.members.as_slice()).unwrap_or_default();
@@ -313,7 +313,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// A field that is not in the wrapper may be a header of the message.
-    fn missing(&mut self, index: usize) -> Visit<Option<Entered<'a>>> {
+    fn missing(&mut self, index: usize) -> Visit<Option<OpenElement<'a>>> {
         let field = match &self.base.kind {
             Kind::Struct(fields, _) if self.frames.is_empty() && self.enveloped => fields.fields.get(index),
             _ => None,

@@ -4,9 +4,9 @@
 //! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
 //! bounded for a message; what would contain itself is refused.
 
-use super::state::{ElementSource, Kind, Place};
+use super::state::{ElementPosition, ElementSource, Kind};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
-use crate::values::cursor::{Cursor, Entered, Told};
+use crate::values::cursor::{AttributeText, Cursor, OpenElement};
 use crate::values::names::{ENCODING, SERIALIZATION};
 use crate::violations::{Violation, unsupported};
 use everywire_idl::wsdl::marks::{Mark, unmarked};
@@ -18,7 +18,7 @@ use std::collections::HashMap;
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Goes to the element that this one stands for.
     #[cold]
-    pub(super) fn follow(&mut self, mut entered: Entered<'a>) -> Visit<Entered<'a>> {
+    pub(super) fn follow(&mut self, mut entered: OpenElement<'a>) -> Visit<OpenElement<'a>> {
         let told = self.cursor.told(entered.at, "Ref")?;
         let here = self.cursor.position();
         if told.prefix.is_empty() {
@@ -53,7 +53,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
 
     /// Whether the attribute is of a namespace of references. What an element inherits is looked up once for a prefix; what it
     /// declares by itself costs nothing, may differ from one to the next, and says nothing of others.
-    fn is_reference(&mut self, told: &Told, here: usize) -> Visit<bool> {
+    fn is_reference(&mut self, told: &AttributeText, here: usize) -> Visit<bool> {
         let own = told.declared.iter().any(|(prefix, _)| *prefix == told.prefix);
         if !own && let Some(known) = &self.referred {
             if known.prefix.as_ref() == Some(&told.prefix) {
@@ -116,7 +116,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Where the element is that a `z:Ref` names. The document is read for that once.
-    fn place(&mut self, told: &Told) -> Visit<Place> {
+    fn place(&mut self, told: &AttributeText) -> Visit<ElementPosition> {
         if self.referred.as_ref().is_none_or(|known| known.places.is_none()) {
             let mut found = HashMap::new();
             let mut cursor = self.cursor.rewound();
@@ -129,7 +129,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Notes the elements in the open one, or in the document, that others may stand for. (Nesting is bounded by the reader.)
-    fn collect(&mut self, cursor: &mut C, found: &mut HashMap<String, Place>) -> Visit<()> {
+    fn collect(&mut self, cursor: &mut C, found: &mut HashMap<String, ElementPosition>) -> Visit<()> {
         loop {
             let depth = cursor.depth();
             let Some(entered) = cursor.enter()? else {
@@ -144,7 +144,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             cursor.finish()?;
             if let Some(id) = id {
                 // The last one of a name counts: of headers' the envelope's security is.
-                found.insert(id, Place { at: entered.at, end: cursor.position(), depth });
+                found.insert(id, ElementPosition { at: entered.at, end: cursor.position(), depth });
             }
         }
     }

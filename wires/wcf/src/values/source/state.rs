@@ -1,7 +1,7 @@
 //! Where a source of values is in its document: open frames, elements that were entered, and what was found out of its place.
 
 use crate::nbfx::Item;
-use crate::values::cursor::{Entered, Found};
+use crate::values::cursor::{AttributeValue, OpenElement};
 use crate::values::names::Notation;
 use crate::values::scalar::Content;
 use crate::values::{ReaderQuotas, Types};
@@ -32,7 +32,7 @@ pub(in crate::values) struct ElementSource<'a, C> {
     /// Types that values of any type may be of.
     pub(super) types: Option<&'a Types>,
     /// Elements that others stand for, once one was met that does.
-    pub(super) referred: Option<Box<Referred>>,
+    pub(super) referred: Option<Box<IdentifiedElements>>,
 }
 
 /// Names, and their characters.
@@ -80,7 +80,7 @@ pub(super) struct Frame<'a> {
     pub(super) depth: usize,
     /// An element that was entered to look at it: of the value of a [`Kind::Maybe`], [`Kind::Variant`] or
     /// [`Kind::Derived`], or the next one of a struct.
-    pub(super) entered: Option<Entered<'a>>,
+    pub(super) entered: Option<OpenElement<'a>>,
     /// Items of an array record that are still to be read.
     pub(super) run: Option<(Item, &'a [u8])>,
     /// Where the members are, once they turned out to be in another order.
@@ -90,7 +90,7 @@ pub(super) struct Frame<'a> {
     /// How the texts in it are written, where the contract says that; in a map those of keys, then of values.
     pub(super) notations: [Option<Notation>; 2],
     /// What is not in elements.
-    pub(super) apart: Option<Box<Apart<'a>>>,
+    pub(super) apart: Option<Box<ValuesOutsideElements<'a>>>,
 }
 
 impl<'a> Frame<'a> {
@@ -102,7 +102,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Where the next value is.
-pub(super) enum Next<'a> {
+pub(super) enum NextValue<'a> {
     /// In an element.
     Element,
     /// Nowhere.
@@ -113,16 +113,16 @@ pub(super) enum Next<'a> {
 
 /// What was read apart from elements.
 #[derive(Debug, Default)]
-pub(super) struct Apart<'a> {
+pub(super) struct ValuesOutsideElements<'a> {
     /// The attributes of a struct's element.
-    pub(super) found: Vec<Found<'a>>,
+    pub(super) found: Vec<AttributeValue<'a>>,
     /// Values that are still to be read.
     pub(super) values: VecDeque<Content<'a>>,
     /// Where the items are that stand among the members of a struct.
     pub(super) places: Vec<usize>,
 }
 
-impl<'a> Apart<'a> {
+impl<'a> ValuesOutsideElements<'a> {
     pub(super) fn of(content: Content<'a>) -> Self {
         Self { values: [content].into(), ..Self::default() }
     }
@@ -139,9 +139,9 @@ pub(super) struct Jumble<'a> {
 
 /// Elements with an `Id`, all of a document, and what was read of them so far.
 #[derive(Debug, Default)]
-pub(super) struct Referred {
+pub(super) struct IdentifiedElements {
     /// Once they were looked for.
-    pub(super) places: Option<HashMap<String, Place>>,
+    pub(super) places: Option<HashMap<String, ElementPosition>>,
     /// The prefix that is known to be that of references, where an element inherits it.
     pub(super) prefix: Option<String>,
     /// The prefix that was found to be of something else, where an element inherits it.
@@ -154,7 +154,7 @@ pub(super) struct Referred {
 
 /// Where an element is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ElementPosition {
     pub(super) at: usize,
     pub(super) end: usize,
     /// Elements that are open around it.

@@ -11,7 +11,7 @@ use super::state::ElementSource;
 use crate::limits::MAX_NAME;
 use crate::nbfx::Item;
 use crate::text::is_local;
-use crate::values::cursor::{Cursor, Told};
+use crate::values::cursor::{AttributeText, Cursor};
 use crate::values::names;
 use crate::violations::{Violation, unsupported};
 use everywire_model::Kind;
@@ -20,11 +20,11 @@ use everywire_model::visit::Visit;
 use std::collections::HashMap;
 
 /// What is around the element that is looked at.
-struct Outside {
+struct OuterScope {
     /// Where the content of the outermost one begins.
     at: usize,
     /// The open elements, from that one on.
-    scope: Vec<Told>,
+    scope: Vec<AttributeText>,
     /// What prefixes stand for around them, as far as that was asked.
     known: HashMap<String, String>,
 }
@@ -32,7 +32,7 @@ struct Outside {
 /// What an element turned out to hold.
 /// `both` joins what two elements of one name showed.
 #[derive(Default)]
-enum Seen {
+enum ElementContent {
     #[default]
     Nothing,
     Leaf,
@@ -48,12 +48,12 @@ struct Elements {
     /// The namespace of the first one, if it was looked for.
     namespace: String,
     /// Their names, each once, and how often it comes.
-    members: Vec<(String, usize, Seen)>,
+    members: Vec<(String, usize, ElementContent)>,
 }
 
 impl Elements {
     /// An element of this name came so often at once, and showed this.
-    fn add(&mut self, name: &str, count: impl FnOnce(usize) -> usize, seen: Seen) -> Visit<()> {
+    fn add(&mut self, name: &str, count: impl FnOnce(usize) -> usize, seen: ElementContent) -> Visit<()> {
         let all = self.members.len();
         match self.members.iter_mut().find(|(known, ..)| known == name) {
             Some((_, held, before)) => {
@@ -94,7 +94,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if self.cursor.is_marked()? {
             return Ok(names::markup(markup));
         }
-        let mut outside = Outside { at: place.0, scope: vec![told], known: HashMap::new() };
+        let mut outside = OuterScope { at: place.0, scope: vec![told], known: HashMap::new() };
         let seen = self.look(Some(&mut outside));
         self.cursor.seek(place.0, place.1);
         let shape = or_markup(seen.and_then(|seen| shape(seen, local, &namespace)), markup)?;
@@ -103,7 +103,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// The namespace of the type that the element tells which starts at this offset, and where it says so.
-    pub(super) fn namespace_told(&mut self, at: usize) -> Visit<(String, Told)> {
+    pub(super) fn namespace_told(&mut self, at: usize) -> Visit<(String, AttributeText)> {
         let told = self.cursor.told(at, "type")?;
         let prefix = told.value.split_once(':').map_or("", |(prefix, _)| prefix.trim());
         Ok((self.declared(&told, prefix)?, told))
@@ -124,7 +124,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// What a prefix stands for in the open element, which has this attribute; nothing if it is empty.
-    pub(super) fn declared(&mut self, told: &Told, prefix: &str) -> Visit<String> {
+    pub(super) fn declared(&mut self, told: &AttributeText, prefix: &str) -> Visit<String> {
         match told.declared.iter().find(|(known, _)| known == prefix) {
             Some((_, namespace)) => Ok(namespace.clone()),
             None => {
@@ -135,7 +135,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// What a prefix stands for in the element that was entered last.
-    fn inherited(&mut self, outside: &mut Outside, prefix: &str) -> Visit<String> {
+    fn inherited(&mut self, outside: &mut OuterScope, prefix: &str) -> Visit<String> {
         let declared = outside.scope.iter().rev().flat_map(|told| &told.declared);
         if let Some((_, namespace)) = declared.into_iter().find(|(known, _)| known == prefix) {
             return Ok(namespace.clone());
@@ -149,7 +149,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Looks through the open element, to its end; for its namespace only if it is the first of its kind, which has an outside.
-    fn look(&mut self, mut outside: Option<&mut Outside>) -> Visit<Seen> {
+    fn look(&mut self, mut outside: Option<&mut OuterScope>) -> Visit<ElementContent> {
         self.budget.enter()?;
         let mut elements = Elements::default();
         let mut numbers = None;
@@ -170,7 +170,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 let is_within = within.is_some();
                 let seen = if child.nil || child.kind.is_some() {
                     self.cursor.finish()?;
-                    if child.nil { Seen::Nothing } else { Seen::Any }
+                    if child.nil { ElementContent::Nothing } else { ElementContent::Any }
                 } else {
                     self.look(within)?
                 };
@@ -191,12 +191,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.cursor.finish()?;
         self.budget.leave();
         Ok(match numbers {
-            Some(item) if elements.members.is_empty() => Seen::Numbers(item),
+            Some(item) if elements.members.is_empty() => ElementContent::Numbers(item),
             Some(_) => {
                 return Err(unsupported("a value of unknown type that has numbers beside other members"));
             }
-            None if elements.members.is_empty() => Seen::Leaf,
-            None => Seen::Elements(elements),
+            None if elements.members.is_empty() => ElementContent::Leaf,
+            None => ElementContent::Elements(elements),
         })
     }
 }
@@ -214,31 +214,32 @@ fn or_markup(shape: Visit<Shape>, told: Option<(&str, &str)>) -> Visit<Shape> {
 }
 
 /// What two elements of one name have in common.
-fn both(one: Seen, other: Seen) -> Visit<Seen> {
+fn both(one: ElementContent, other: ElementContent) -> Visit<ElementContent> {
     Ok(match (one, other) {
-        (Seen::Nothing, seen) | (seen, Seen::Nothing) => seen,
-        (Seen::Leaf, Seen::Leaf) => Seen::Leaf,
-        (Seen::Any, Seen::Any) => Seen::Any,
+        (ElementContent::Nothing, seen) | (seen, ElementContent::Nothing) => seen,
+        (ElementContent::Leaf, ElementContent::Leaf) => ElementContent::Leaf,
+        (ElementContent::Any, ElementContent::Any) => ElementContent::Any,
         // An element without anything in it may hold no elements as well as no text.
-        (Seen::Elements(seen), Seen::Leaf) | (Seen::Leaf, Seen::Elements(seen)) => Seen::Elements(seen),
-        (Seen::Elements(mut one), Seen::Elements(other)) => {
+        (ElementContent::Elements(seen), ElementContent::Leaf)
+        | (ElementContent::Leaf, ElementContent::Elements(seen)) => ElementContent::Elements(seen),
+        (ElementContent::Elements(mut one), ElementContent::Elements(other)) => {
             for (name, count, seen) in other.members {
                 one.add(&name, |most| most.max(count), seen)?;
             }
-            Seen::Elements(one)
+            ElementContent::Elements(one)
         }
         _ => return Err(unsupported("a value of unknown type whose elements of one name are not alike")),
     })
 }
 
 /// A shape that reads it, called like this.
-fn shape(seen: Seen, local: &str, namespace: &str) -> Visit<Shape> {
+fn shape(seen: ElementContent, local: &str, namespace: &str) -> Visit<Shape> {
     Ok(match seen {
-        Seen::Nothing => Shape::Optional(Hold::new(text())),
-        Seen::Leaf => text(),
-        Seen::Any => Shape::Variant,
-        Seen::Numbers(item) => Shape::sequence(number(item)),
-        Seen::Elements(Elements { namespace: inner, members: mut elements }) => {
+        ElementContent::Nothing => Shape::Optional(Hold::new(text())),
+        ElementContent::Leaf => text(),
+        ElementContent::Any => Shape::Variant,
+        ElementContent::Numbers(item) => Shape::sequence(number(item)),
+        ElementContent::Elements(Elements { namespace: inner, members: mut elements }) => {
             // The type's members are in its namespace; those in none are where it is.
             let inner = if inner.is_empty() { namespace } else { &*inner };
             let is_list = local.starts_with("ArrayOf") || elements.iter().any(|(_, count, _)| *count > 1);

@@ -1,7 +1,7 @@
 //! Type information of Windows hosts: read to the last byte, and written as they write it.
 
 use super::library::{Info, KIND_CLASS, KIND_DISPATCH};
-use super::reading::Told;
+use super::reading::RemoteTypeInfo;
 use super::types::{VT_PTR, behind, elemdesc, simple};
 use crate::standard::contracts::{FUNCDESC, TYPE_INFO, TYPEATTR, TYPEDESC, TypedescTdUnion};
 use crate::{NDR, NdrSink, NdrSource};
@@ -226,7 +226,7 @@ fn no_more_types_are_asked_for_than_parameters_may_be() {
         elemdesc_func: elemdesc(simple(24), 0),
         w_func_flags: 0,
     };
-    let told = Told { info, attributes: described.attributes() };
+    let told = RemoteTypeInfo { info, attributes: described.attributes() };
     assert_eq!(told.operation(&function).unwrap().parameters.len(), 256);
     // The names, and each type.
     assert_eq!(host.called.load(Ordering::Relaxed), 1 + 256);

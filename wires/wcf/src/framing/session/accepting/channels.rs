@@ -1,7 +1,7 @@
 //! The channels of one connection, one after the other: how each ends, and whose calls are whose.
 
-use super::{Accepting, Ends, Phase};
-use crate::framing::preamble::{Mode, Reading};
+use super::{Accepting, EndRecords, Phase};
+use crate::framing::preamble::{Mode, PreambleReader};
 use crate::framing::records::RecordKind;
 use everywire_model::{Event, SendBuffer};
 
@@ -9,7 +9,7 @@ impl Accepting {
     /// When the peer says no more and nobody waits for an answer, neither does this side.
     #[inline]
     pub(super) fn settle(&mut self) {
-        let Phase::Open(Ends { peer: true, here }) = self.phase else { return };
+        let Phase::Open(EndRecords { peer: true, here }) = self.phase else { return };
         let waits = self.exchange.as_ref().is_some_and(|exchange| exchange.outstanding() > 0);
         if waits && !here {
             return;
@@ -34,7 +34,7 @@ impl Accepting {
             self.ending = true;
             return;
         }
-        self.phase = Phase::Preamble(Reading::default());
+        self.phase = Phase::Preamble(PreambleReader::default());
         self.upgraded = None;
         let session = self.preamble.take().is_some_and(|preamble| preamble.mode != Mode::SingletonUnsized);
         // Streamed calls know nothing of each other, so what was learnt of their messages stays true.

@@ -1,6 +1,6 @@
 //! Who goes on, and who waits for its turn, where a place bounds what it serves at once.
 
-use super::{Accepting, Ends, Phase};
+use super::{Accepting, EndRecords, Phase};
 use crate::framing::preamble::Mode;
 use crate::framing::records::RecordKind;
 use crate::framing::session::{Side, dialect, unprotected};
@@ -57,7 +57,7 @@ impl Accepting {
             exchange.opened(self.key.clone());
         }
         (self.opening_due, self.enveloped) = (None, false);
-        self.phase = Phase::Open(Ends { peer: false, here: self.mode() == Mode::Simplex });
+        self.phase = Phase::Open(EndRecords { peer: false, here: self.mode() == Mode::Simplex });
         if !self.admitted {
             self.admitted = true;
             let default = if known { "unix credentials" } else { "none" };

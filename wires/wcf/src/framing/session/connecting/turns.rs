@@ -11,7 +11,7 @@ use everywire_model::{CallId, Completed, Expects, Failure, Initiator, Kind, Send
 use std::time::Instant;
 
 /// A streamed call.
-pub(super) struct Turn {
+pub(super) struct StreamedCall {
     pub(super) id: CallId,
     pub(super) expects: Expects,
     /// Its records, until they are sent.
@@ -25,7 +25,7 @@ impl Connecting {
         let mut message = SendBuffer::new();
         self.channel.compress();
         frame(Mode::SingletonUnsized, &mut self.channel.payload, &mut message)?;
-        self.queue.push_back(Turn { id, expects, message });
+        self.queue.push_back(StreamedCall { id, expects, message });
         if self.turn.is_none() {
             self.next_turn(now);
         }

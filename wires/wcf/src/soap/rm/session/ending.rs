@@ -4,11 +4,11 @@
 //! follows. 1.1: CloseSequence is answered, and then TerminateSequence is. Over HTTP a client ends both
 //! sequences; over framing each side ends its own, the service after the client.
 
-use super::{Came, Closing, Desk, End, PeerSequence, Session, Stage, refused, version_of};
+use super::{Closing, End, InboundMessage, PeerSequence, ReplyQueue, Session, Stage, refused, version_of};
 use crate::soap::faults::Fault;
 use crate::soap::ids;
 use crate::soap::rm::headers::Version;
-use crate::soap::rm::{Next, Outbound, Verdict, control};
+use crate::soap::rm::{NextMessage, Outbound, Verdict, control};
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator, Kind};
 use std::time::Instant;
@@ -40,7 +40,7 @@ impl Session {
     }
 
     /// Says that nothing follows, and when that has arrived, that the sequence is over.
-    pub(super) fn end(&mut self, now: Instant) -> Option<Next> {
+    pub(super) fn end(&mut self, now: Instant) -> Option<NextMessage> {
         // Each call says one word of the end.
         let service = self.role.is_duplex_service();
         let last = self.out.last_number();
@@ -70,7 +70,7 @@ impl Session {
 
     /// What a service says of the end of its own sequence. In 1.1 that is a request, which a client takes from the address that it
     /// calls only.
-    fn asked_to_end(&mut self, name: &'static str, id: &str, last: u64) -> Next {
+    fn asked_to_end(&mut self, name: &'static str, id: &str, last: u64) -> NextMessage {
         let message = self.protocol.about(name, id, Some(last));
         let message = match self.protocol.version {
             Version::February => message,
@@ -82,7 +82,11 @@ impl Session {
     }
 
     /// A message of the protocol itself.
-    pub(super) fn control_message(&mut self, came: &Came<'_>, desk: &mut Desk) -> Visit<Option<Verdict>> {
+    pub(super) fn control_message(
+        &mut self,
+        came: &InboundMessage<'_>,
+        desk: &mut ReplyQueue,
+    ) -> Visit<Option<Verdict>> {
         let head = came.head;
         let is = |name| version_of(head, name).is_some();
         let only_headers = is("SequenceAcknowledgement") || is("AckRequested");
@@ -137,7 +141,7 @@ impl Session {
     }
 
     /// Whether a fault is the protocol's, and with it the end of the session.
-    pub(super) fn ends_with(&mut self, came: &Came<'_>) -> Visit<bool> {
+    pub(super) fn ends_with(&mut self, came: &InboundMessage<'_>) -> Visit<bool> {
         let fault = Fault::read(came.document)?;
         let (namespace, name) = fault.subcode.as_ref().unwrap_or(&fault.code);
         let own = Version::of_word(namespace).is_some() || version_of(came.head, "fault").is_some();

@@ -1,10 +1,10 @@
 //! What a service owes to a request over HTTP, whose response is all that its client hears: the answer once it is there and may go,
 //! an acknowledgement if there is none, or why there will be none.
 
-use super::states::{Desk, End, Owed, Stage};
-use super::{Kept, Session, Waker};
+use super::states::{End, Owed, ReplyQueue, Stage};
+use super::{RetainedBytes, Session, Waker};
 use crate::soap::ids::MessageId;
-use crate::soap::rm::{AWAITED, Next};
+use crate::soap::rm::{AWAITED, NextMessage};
 use std::time::Instant;
 
 impl Session {
@@ -14,9 +14,9 @@ impl Session {
         &mut self,
         owed: Owed,
         now: Instant,
-        desk: &mut Desk,
+        desk: &mut ReplyQueue,
         waker: Option<&Waker>,
-    ) -> Option<Next> {
+    ) -> Option<NextMessage> {
         let is_over = self.is_over();
         let begun = owed.number.is_none_or(|number| self.came.is_whole(number));
         if let Some(id) = &owed.id {
@@ -80,7 +80,7 @@ impl Session {
         self.lost = self.out.clear();
         self.came.clear();
         // What a servant still answers is its connection's to hold.
-        self.kept = Kept::default();
+        self.kept = RetainedBytes::default();
         self.wake();
     }
 }

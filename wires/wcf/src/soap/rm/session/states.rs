@@ -2,7 +2,7 @@
 //!
 //! The transitions are in `session.rs` and `ending.rs`; nothing here changes by itself.
 
-use crate::soap::faults::Said;
+use crate::soap::faults::FaultContents;
 use crate::soap::ids::MessageId;
 use crate::soap::rm::Outbound;
 use everywire_model::Failure;
@@ -121,14 +121,14 @@ impl PeerSequence {
 
 /// What is owed to the message that was received last, over the connection that it came by.
 #[derive(Debug, Default)]
-pub(in crate::soap) struct Desk {
+pub(in crate::soap) struct ReplyQueue {
     /// Messages of the protocol itself.
     pub(super) control: VecDeque<Outbound>,
     /// The message whose response is to be an old answer, or an acknowledgement; or the answer that another connection will
     /// bring: then this connection sends no response until its waker is woken.
     pub(in crate::soap::rm) owed: Option<Owed>,
     /// Why a message gets no answer any more, and its identifier, if it had one.
-    pub(in crate::soap::rm) refused: Option<(Said, Option<MessageId>)>,
+    pub(in crate::soap::rm) refused: Option<(FaultContents, Option<MessageId>)>,
 }
 
 /// A message that waits for its response.
