@@ -10,8 +10,8 @@
 
 use super::call::{Role, Value, ValueRole, check_fields, is_guid, values, write_counts};
 use super::cells;
-use super::interface::COMPLEX;
-use super::plan::member_names;
+use super::definitions::member_names;
+use super::lints::{COMPLEX, allow_capitals, allow_undocumented};
 use super::types::Types;
 use super::unions;
 use crate::page::Page;
@@ -165,26 +165,6 @@ fn is_words(fields: &Struct) -> bool {
 fn is_number(fields: &Struct) -> bool {
     let guid = is_guid(&Shape::Struct(Hold::new(fields.clone())));
     guid || (fields.name == "FILETIME" && fields.fields.iter().all(|field| matches!(field.shape, Shape::U32)))
-}
-
-/// Whether a name is of capitals. Clippy would have it in small letters.
-fn is_of_capitals(name: &str) -> bool {
-    name.len() > 2 && !name.contains(char::is_lowercase)
-}
-
-/// Writes that a type may have a name of capitals.
-fn allow_capitals(name: &str, page: &mut Page) {
-    if is_of_capitals(name) {
-        page.line("#[allow(clippy::upper_case_acronyms)]");
-    }
-}
-
-/// Writes that what a type has needs no documentation, and that it may have a name of capitals.
-pub(super) fn allow_undocumented(name: &str, page: &mut Page) {
-    page.line(match is_of_capitals(name) {
-        true => "#[allow(missing_docs, clippy::upper_case_acronyms)]",
-        false => "#[allow(missing_docs)]",
-    });
 }
 
 /// The members of an enumeration by their names in Rust: value, and for one that has the value of an earlier one, the name of that.

@@ -11,10 +11,10 @@
 //! Types without a name are written where they stand; a struct that is no tuple has a static, found by its
 //! fingerprint.
 
-use super::plan::{Family, INLINE, Item, ItemPath, Module, Plan, is_tuple};
+use super::definitions::{INLINE, is_tuple, literal};
+use super::plan::{Family, Item, ItemPath, Module, Plan};
 use super::types::{Face, Types};
 use crate::page::Page;
-use everywire_model::Value;
 use everywire_model::contract::{
     Attribute, Constant, Direction, Interface, InterfaceKind, Notify, Operation, Signal,
 };
@@ -50,20 +50,6 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     });
 }
 
-/// A constant's value as an expression; values without a literal have none. A number that
-/// is not finite has no literal.
-pub(super) fn value(value: &Value) -> Option<String> {
-    Some(match value {
-        Value::Bool(value) => format!("Value::Bool({value})"),
-        Value::Integer(value) => format!("Value::Integer({value})"),
-        Value::Float(value) if value.is_finite() => format!("Value::Float({value:?})"),
-        Value::Char(value) => format!("Value::Char({value:?})"),
-        Value::Text(value) => format!("Value::Text({value:?}.into())"),
-        Value::Member(value) => format!("Value::Member({value:?}.into())"),
-        _ => return None,
-    })
-}
-
 struct Describe<'p, 'c> {
     types: Types<'p, 'c>,
 }
@@ -82,7 +68,7 @@ impl Describe<'_, '_> {
 
     /// One constant as an expression; None where its value has none.
     fn constant(&self, constant: &Constant) -> Option<String> {
-        let value = value(&constant.value)?;
+        let value = literal(&constant.value)?;
         Some(format!("constant({:?}, {}, {value})", constant.name, self.shape(&constant.shape)))
     }
 

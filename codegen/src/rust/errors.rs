@@ -4,7 +4,8 @@
 //! the connection, the peer, an exception that the contract does not name. An operation that raises nothing
 //! has no type of its own; it fails with `ew::Failure`.
 
-use super::plan::{Family, local};
+use super::definitions::local;
+use super::plan::Family;
 use super::types::Types;
 use crate::names::{UniqueNames, camel};
 use crate::page::Page;

@@ -5,7 +5,7 @@
 //! these becomes a type of the generated text once, in front of the definition that is the first to use it. A
 //! nameless struct is called by where it is used first; short ones are tuples and need no name.
 
-use super::plan::{is_tuple, local, name_of, type_name};
+use super::definitions::{is_tuple, local, name_of, type_name};
 use crate::names::camel;
 use everywire_model::shape::Shape;
 use everywire_model::{Contract, Definition, Hold, Interface};

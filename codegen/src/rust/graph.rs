@@ -3,7 +3,7 @@
 //! Each named type is looked at once, so the work grows with the size of the contract, not with the number of paths
 //! through it: a few dozen types that all have one another have more paths than anybody can walk.
 
-use super::plan::type_name;
+use super::definitions::type_name;
 use everywire_model::Shape;
 use std::collections::{HashMap, HashSet};
 

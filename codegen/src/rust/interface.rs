@@ -5,7 +5,7 @@
 //! a method's signature only where the operation can raise something.
 
 use super::call::Call;
-use super::data::allow_undocumented;
+use super::lints::{COMPLEX, allow_undocumented};
 use super::plan::{Family, Plan};
 use super::types::{Face, Types};
 use crate::page::Page;
@@ -18,9 +18,6 @@ const MOST: usize = 16;
 /// Parameters, with the object itself, above which a linter would complain. It is the usual limit of Clippy's
 /// `too_many_arguments`.
 const MANY: usize = 7;
-/// Characters of a type above which a linter might complain. Allowing too often harms nobody: the text is
-/// generated.
-pub(super) const COMPLEX: usize = 60;
 
 /// Writes the trait of an interface. A trait without bases is `Send` and `Sync`, so that all of them are.
 pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Family, page: &mut Page) {
@@ -117,14 +114,6 @@ fn broken(types: &Types<'_, '_>, call: &Call<'_>, ok: &str, page: &Page) -> Stri
     match call.succeeds {
         true => format!("ew::Success<(\n{}    )>", values.concat()),
         false => format!("(\n{}    )", values.concat()),
-    }
-}
-
-/// A tuple of this many parts. A tuple of one needs a comma.
-pub(super) fn tuple(parts: &[String]) -> String {
-    match parts {
-        [one] => format!("({one},)"),
-        several => format!("({})", several.join(", ")),
     }
 }
 

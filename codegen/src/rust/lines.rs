@@ -15,9 +15,9 @@
 //! else the text holds a `compile_error!`.
 
 use super::call::{Call, Role, Value, check_counts, late_length, length, write_counts};
-use super::interface::{has_referents, is_referent, trait_of, tuple};
+use super::interface::{has_referents, is_referent, trait_of};
 use super::plan::{Family, Plan};
-use super::types::{Face, Types};
+use super::types::{Face, Types, tuple};
 use crate::names::UniqueNames;
 use crate::page::Page;
 use everywire_model::{Interface, Operation};

@@ -11,12 +11,14 @@
 mod call;
 mod cells;
 mod data;
+mod definitions;
 mod describe;
 mod errors;
 mod gather;
 mod graph;
 mod interface;
 mod lines;
+mod lints;
 mod plan;
 mod signals;
 mod types;

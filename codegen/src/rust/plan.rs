@@ -15,11 +15,12 @@
 //!
 //! A type without a name is found by its fingerprint (`gather`), since equal ones are one type.
 
+use super::definitions::{is_tuple, literal, local, name_of, scope_of};
 use super::gather::{TypeUse, fingerprint, gather};
 use super::graph::TypeGraph;
-use crate::names::{self, UniqueNames, camel, distinct, screaming};
+use crate::names::{self, UniqueNames, camel, screaming};
 use everywire_model::contract::{SUCCESS, note};
-use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
+use everywire_model::shape::{Shape, Struct};
 use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Operation};
 use std::collections::HashMap;
 
@@ -163,8 +164,7 @@ impl<'c> Plan<'c> {
 
     /// Whether servants tell constants: there are some, and interfaces.
     pub(super) fn tells_constants(&self) -> bool {
-        !self.interfaces.is_empty()
-            && self.constants().any(|held| super::describe::value(&held.value).is_some())
+        !self.interfaces.is_empty() && self.constants().any(|held| literal(&held.value).is_some())
     }
 
     /// Number of the module for a scope of the contract (a module, or an interface with types inside).
@@ -452,31 +452,11 @@ impl<'c> Plan<'c> {
     }
 }
 
-/// Whether a struct is a tuple in Rust: it has no name, and no more fields than tuples that can be compared.
-/// The standard library compares tuples of up to twelve.
-pub(super) fn is_tuple(shape: &Struct) -> bool {
-    const MOST: usize = 12;
-    shape.name.is_empty() && (1..=MOST).contains(&shape.fields.len())
-}
-
 /// Whether the name of a type that the contract uses as known tells more than the type behind it: `QDate`, not
 /// `Q_LONG` or `unsigned int`. Only such names become types of their own; others are spellings.
 fn like_a_type(name: &str) -> bool {
     let local = local(name);
     names::is_identifier(name) && local.starts_with(char::is_uppercase) && !local.contains('_')
-}
-
-/// Names of an enumeration's members.
-pub(super) fn member_names(shape: &Enum) -> Vec<String> {
-    distinct(shape.members.iter().map(|(name, _)| name.as_ref()), camel)
-}
-
-/// Names of a union's arms, and of the variant for discriminators that select none. The variant is called
-/// `Empty`, unless an arm is.
-pub(super) fn arm_names(shape: &Union) -> (Vec<String>, String) {
-    let mut names = distinct(shape.arms.iter().map(|arm| arm.field.name.as_ref()).chain(["Empty"]), camel);
-    let empty = names.pop().unwrap_or_default();
-    (names, empty)
 }
 
 /// All shapes that stand in a contract.
@@ -493,44 +473,4 @@ fn shapes(contract: &Contract) -> impl Iterator<Item = &Shape> {
             lists.chain(attributes).chain(signals).collect()
         }
     })
-}
-
-/// The scoped name of a definition. It may be empty for a type.
-pub(super) fn name_of(definition: &Definition) -> &str {
-    match definition {
-        Definition::Type(shape) => type_name(shape),
-        Definition::Exception(exception) => &exception.name,
-        Definition::Constant(constant) => &constant.name,
-        Definition::Interface(interface) => &interface.name,
-    }
-}
-
-/// The scoped name of a type; empty if it has none.
-pub(super) fn type_name(shape: &Shape) -> &str {
-    match shape {
-        Shape::Struct(shape) => &shape.name,
-        Shape::Union(shape) => &shape.name,
-        Shape::Enum(shape) => &shape.name,
-        Shape::Alias(shape) if is_spelling(shape) => "",
-        Shape::Alias(shape) => &shape.name,
-        _ => "",
-    }
-}
-
-/// Whether an alias only says how a value is held: an attribute, or one word for arrays of anything.
-pub(super) fn is_spelling(alias: &Alias) -> bool {
-    alias.name.contains('(') || alias.name == INLINE
-}
-
-/// The name that many shapes share, so each of them is described where it stands.
-pub(super) const INLINE: &str = "SAFEARRAY";
-
-/// The last part of a scoped name.
-pub(super) fn local(name: &str) -> &str {
-    names::split(name).1
-}
-
-/// The scope of a scoped name; empty for the root.
-fn scope_of(name: &str) -> &str {
-    names::split(name).0
 }

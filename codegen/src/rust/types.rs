@@ -8,7 +8,8 @@
 //! back; a member that may hold its own struct is boxed as well. Octets are `Bytes`, which are shared and not
 //! copied.
 
-use super::plan::{Plan, is_tuple};
+use super::definitions::is_tuple;
+use super::plan::Plan;
 use everywire_model::Shape;
 use everywire_model::shape::{Map, PointerKind, Struct};
 
@@ -87,7 +88,7 @@ impl Types<'_, '_> {
     fn record(&self, shape: &Struct) -> String {
         if is_tuple(shape) {
             let fields: Vec<_> = shape.fields.iter().map(|field| self.owned(&field.shape)).collect();
-            return super::interface::tuple(&fields);
+            return tuple(&fields);
         }
         match self.plan.find_struct(shape) {
             Some(place) => Plan::path(self.from, &place.path, &place.name),
@@ -150,6 +151,14 @@ impl Types<'_, '_> {
     pub(super) fn named(&self, name: &str) -> Option<String> {
         let place = self.plan.find(name).filter(|place| place.shown)?;
         Some(Plan::path(self.from, &place.path, &place.name))
+    }
+}
+
+/// A tuple of this many parts. A tuple of one needs a comma.
+pub(super) fn tuple(parts: &[String]) -> String {
+    match parts {
+        [one] => format!("({one},)"),
+        several => format!("({})", several.join(", ")),
     }
 }
 

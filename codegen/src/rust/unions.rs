@@ -4,8 +4,8 @@
 //! travel as it came. Where a discriminator may select nothing, there is a variant that holds it alone, so
 //! that no value of a peer is lost.
 
-use super::data::allow_undocumented;
-use super::plan::arm_names;
+use super::definitions::arm_names;
+use super::lints::allow_undocumented;
 use super::types::Types;
 use crate::page::Page;
 use everywire_model::Hold;
