@@ -1,7 +1,7 @@
 //! A race as it was published: a line for each function, a column for each system, and beside its published figures those of
 //! today's contestants of the same kind.
 
-use super::table::{PLACEMENTS, median};
+use super::grid::{PLACEMENTS, median};
 use super::{Report, Row, short};
 use crate::contestants::Route;
 use crate::race::{PublishedFigure, Race};

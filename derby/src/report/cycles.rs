@@ -1,8 +1,8 @@
 //! The first race in the report: cycles in milliseconds for 1000 of them with every run, the trace of single cycles, and why
 //! one won.
 
+use super::grid::{Grid, median};
 use super::markup::{Line, escape, table};
-use super::table::{Grid, median};
 use super::{Report, Row, grouped, short};
 use crate::race::Race;
 use crate::traced::{Cycle, Frame};

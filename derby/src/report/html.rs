@@ -8,8 +8,8 @@
 //! is an empty string, and so has no headline.
 
 use super::chart::{Strip, bars, dots};
-use super::markup::{Line, code, escape, table};
-use super::table::{PLACEMENTS, few};
+use super::grid::{PLACEMENTS, few};
+use super::markup::{Line, class, code, escape, table};
 use super::{Report, Row, columns, cycles, grouped, items, method, passes, short, story, transfers};
 use crate::contestants::Route;
 use crate::race::{ALL, Operation, Race};
@@ -44,16 +44,6 @@ pub(super) fn page(report: &Report) -> String {
          initial-scale=1\"><title>Everywire derby</title><style>\n{}</style></head><body><main>\n{body}\n</main></body></html>\n",
         include_str!("style.css")
     )
-}
-
-/// The class by which the style sheet colours a row: ours, the measures (raw bytes, no hop, the
-/// forwarder), or a rival.
-pub(super) fn class(contestant: &str) -> &'static str {
-    match contestant {
-        "everywire" => "ours",
-        "raw" | "direct" | "forwarder" => "raw",
-        _ => "rival",
-    }
 }
 
 /// A time with the unit that suits it.

@@ -8,8 +8,8 @@
 //! * Invariant: what has no figure has a dash, and a system of then stands above those of today that
 //!   are put beside it.
 
+use super::grid::{Grid, PLACEMENTS, few, median};
 use super::markup::{self, table};
-use super::table::{Grid, PLACEMENTS, few, median};
 use super::{Report, Row, columns, grouped, short};
 use crate::race::{Clients, Operation, Race};
 use std::fmt::Write;
@@ -132,7 +132,7 @@ fn lines(report: &Report, race: &Race) -> Vec<Line> {
             taken.push(&row.name);
             lines.push(Line {
                 title: row.title.clone(),
-                class: super::html::class(row.contestant),
+                class: super::markup::class(row.contestant),
                 cells: cells(&|operation, remote| {
                     let placement = if remote { Some("remote") } else { local };
                     let found = rows.iter().find(|other| {
@@ -211,7 +211,7 @@ pub(super) fn rates(race: &Race, rows: &[&Row]) -> String {
     let grid = grid(race, rows);
     let line = |line: Vec<String>| {
         let row = rows.iter().find(|row| line.first().is_some_and(|title| *title == row.title));
-        markup::Line::new(row.map_or("rival", |row| super::html::class(row.contestant)), line)
+        markup::Line::new(row.map_or("rival", |row| super::markup::class(row.contestant)), line)
     };
     table(&grid.head, &grid.lines.into_iter().map(line).collect::<Vec<_>>())
 }

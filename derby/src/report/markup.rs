@@ -19,6 +19,16 @@ impl Line {
     }
 }
 
+/// The class by which the style sheet colours a row: ours, the measures (raw bytes, no hop, the
+/// forwarder), or a rival.
+pub(super) fn class(contestant: &str) -> &'static str {
+    match contestant {
+        "everywire" => "ours",
+        "raw" | "direct" | "forwarder" => "raw",
+        _ => "rival",
+    }
+}
+
 /// Text for markup, in elements and in attributes with double quotes.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -11,6 +11,7 @@
 mod chart;
 mod columns;
 mod cycles;
+mod grid;
 mod html;
 mod items;
 mod markup;

@@ -10,9 +10,8 @@
 //!   it is `None`.
 
 use super::chart::{Strip, bars, dots};
-use super::html::class;
-use super::markup::{Line, escape, table};
-use super::table::{Grid, PLACEMENTS, few};
+use super::grid::{Grid, PLACEMENTS, few};
+use super::markup::{Line, class, escape, table};
 use super::{ContestantEntry, Report, Row, grouped, short};
 use crate::contestants::published::{CHANGE_COPY, COPY, COPY_CHANGE, PASS, TYPED};
 use crate::race::{ALL, HEADLINE_PASSED, Operation, Passes, PublishedFigure, Race};

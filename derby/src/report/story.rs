@@ -9,8 +9,8 @@
 //! * Invariant: the winner is named, and so is the loser; two medians whose intervals overlap are a
 //!   draw.
 
+use super::grid::{PLACEMENTS, few};
 use super::markup::escape;
-use super::table::{PLACEMENTS, few};
 use super::{Report, Row, columns, grouped, short};
 use crate::contestants::published::{CALLBACKS_WIRE, CHANGE_COPY, COPY, ITEMS_DCOM, LARGE};
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, HEADLINE_PASSED, READ_100, Race};

@@ -8,6 +8,7 @@
 //! goes, what was left out and why, and the machine. A grid is as wide as its cells need, and no cell
 //! is cut.
 
+use super::grid::{Grid, PLACEMENTS, dash, median, ratio};
 use super::{Report, Row, columns, cycles, grouped, items, passes, short, transfers};
 use crate::race::{ALL, Race};
 
@@ -29,7 +30,7 @@ pub(super) fn text(report: &Report) -> String {
                 if race.passes() {
                     out.push_str(&passes::text(report, race, &rows));
                 } else {
-                    out.push_str(&Grid::of(race, &rows).to_string());
+                    out.push_str(&grid(race, &rows).to_string());
                 }
             }
         }
@@ -78,16 +79,6 @@ pub(super) fn text(report: &Report) -> String {
     }
     out
 }
-
-/// Placements in the order of the report, and what to call them.
-pub(super) const PLACEMENTS: &[(&str, &str)] = &[
-    ("same", "same CPU"),
-    ("different", "different CPUs"),
-    ("unpinned", "unpinned"),
-    ("remote", "two network namespaces"),
-    ("busy", "same CPU, busy"),
-    ("busy-different", "different CPUs, busy"),
-];
 
 /// The published figures of a race as a table; empty where another table has them.
 fn published(race: &Race) -> String {
@@ -173,155 +164,103 @@ fn split(report: &Report) -> String {
     format!("\n{grid}")
 }
 
-/// A table: the titles of its columns, and lines of as many cells.
-pub(super) struct Grid {
-    pub(super) head: Vec<String>,
-    pub(super) lines: Vec<Vec<String>>,
-}
+/// The grid of one race at one placement.
+fn grid(race: &Race, rows: &[&Row]) -> Grid {
+    let headline = race.operations.iter().find(|operation| operation.name == race.headline);
+    let transfers = headline.is_some_and(|operation| operation.payload.is_some());
+    if race.signals {
+        return signals_grid(race, rows);
+    }
+    if race.cycles {
+        return cycles::grid(race, rows);
+    }
+    if race.reads() {
+        return items::grid(race, rows);
+    }
+    let mut head = vec!["us a call".to_owned()];
+    for operation in race.operations {
+        head.push(operation.short.to_owned());
+        if transfers {
+            head.extend(["KB/s", "x raw"].map(String::from));
+        }
+    }
+    let about = headline.map_or("", |operation| operation.short);
+    if !transfers {
+        head.push(format!("x raw ({about})"));
+    }
+    head.extend(
+        ["95 % interval", "p99", "x published", "CPU client", "server", "frames", "bytes", "calls"]
+            .map(String::from),
+    );
 
-impl Grid {
-    /// The grid of one race at one placement.
-    fn of(race: &Race, rows: &[&Row]) -> Self {
-        let headline = race.operations.iter().find(|operation| operation.name == race.headline);
-        let transfers = headline.is_some_and(|operation| operation.payload.is_some());
-        if race.signals {
-            return Self::of_signals(race, rows);
+    let mut lines = Vec::new();
+    // A line for each contestant, in the order of the rows.
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&row.name.as_str()) {
+            names.push(&row.name);
         }
-        if race.cycles {
-            return cycles::grid(race, rows);
-        }
-        if race.reads() {
-            return items::grid(race, rows);
-        }
-        let mut head = vec!["us a call".to_owned()];
+    }
+    for name in names {
+        let find = |operation: &str| rows.iter().find(|row| row.name == name && row.operation == operation);
+        let mut line = vec![find(race.headline).map_or_else(|| name.to_owned(), |row| row.title.clone())];
         for operation in race.operations {
-            head.push(operation.short.to_owned());
+            let row = find(operation.name);
+            line.push(row.map_or_else(dash, |row| median(row)));
             if transfers {
-                head.extend(["KB/s", "x raw"].map(String::from));
-            }
-        }
-        let about = headline.map_or("", |operation| operation.short);
-        if !transfers {
-            head.push(format!("x raw ({about})"));
-        }
-        head.extend(
-            ["95 % interval", "p99", "x published", "CPU client", "server", "frames", "bytes", "calls"]
-                .map(String::from),
-        );
-
-        let mut lines = Vec::new();
-        // A line for each contestant, in the order of the rows.
-        let mut names: Vec<&str> = Vec::new();
-        for row in rows {
-            if !names.contains(&row.name.as_str()) {
-                names.push(&row.name);
-            }
-        }
-        for name in names {
-            let find =
-                |operation: &str| rows.iter().find(|row| row.name == name && row.operation == operation);
-            let mut line = vec![find(race.headline).map_or_else(|| name.to_owned(), |row| row.title.clone())];
-            for operation in race.operations {
-                let row = find(operation.name);
-                line.push(row.map_or_else(dash, |row| median(row)));
-                if transfers {
-                    // In process nothing is transferred.
-                    let rate = row.filter(|row| row.transport != "in-process").and_then(|row| row.kb_per_s);
-                    line.push(rate.map_or_else(dash, grouped));
-                    line.push(ratio(row.and_then(|row| row.ratio_to_raw)));
-                }
-            }
-            let row = find(race.headline);
-            if !transfers {
+                // In process nothing is transferred.
+                let rate = row.filter(|row| row.transport != "in-process").and_then(|row| row.kb_per_s);
+                line.push(rate.map_or_else(dash, grouped));
                 line.push(ratio(row.and_then(|row| row.ratio_to_raw)));
             }
-            let number = |value: Option<f64>| value.map_or_else(dash, short);
-            line.push(row.map_or_else(dash, |row| {
-                format!("{}..{}", short(row.median_low_us), short(row.median_high_us))
-            }));
-            line.push(number(row.map(|row| row.p99_us)));
-            line.push(row.and_then(|row| row.ratio_to_published).map_or_else(dash, short));
-            line.push(number(row.and_then(|row| row.client_cpu_us)));
-            line.push(number(row.and_then(|row| row.server_cpu_us)));
-            line.push(row.and_then(|row| row.frames).map_or_else(dash, |n| format!("{n}")));
-            line.push(row.and_then(|row| row.bytes).map_or_else(dash, |n| format!("{n}")));
-            line.push(row.map_or_else(dash, |row| grouped(row.calls as f64)));
-            lines.push(line);
         }
-        Self { head, lines }
-    }
-
-    /// Signals are quoted by the second, and no relay counts them.
-    fn of_signals(race: &Race, rows: &[&Row]) -> Self {
-        let head = [
-            "signals to one subscriber",
-            "signals/s",
-            "us a signal",
-            "95 % interval",
-            "CPU client",
-            "server",
-            "signals",
-        ];
+        let row = find(race.headline);
+        if !transfers {
+            line.push(ratio(row.and_then(|row| row.ratio_to_raw)));
+        }
         let number = |value: Option<f64>| value.map_or_else(dash, short);
-        let line = |row: &&&Row| {
-            vec![
-                row.title.clone(),
-                grouped(1e6 / row.median_us),
-                median(row),
-                format!("{}..{}", short(row.median_low_us), short(row.median_high_us)),
-                number(row.client_cpu_us),
-                number(row.server_cpu_us),
-                grouped(row.calls as f64),
-            ]
-        };
-        let rows = rows.iter().filter(|row| row.operation == race.headline);
-        Self { head: head.map(String::from).into(), lines: rows.map(|row| line(&row)).collect() }
+        line.push(
+            row.map_or_else(dash, |row| {
+                format!("{}..{}", short(row.median_low_us), short(row.median_high_us))
+            }),
+        );
+        line.push(number(row.map(|row| row.p99_us)));
+        line.push(row.and_then(|row| row.ratio_to_published).map_or_else(dash, short));
+        line.push(number(row.and_then(|row| row.client_cpu_us)));
+        line.push(number(row.and_then(|row| row.server_cpu_us)));
+        line.push(row.and_then(|row| row.frames).map_or_else(dash, |n| format!("{n}")));
+        line.push(row.and_then(|row| row.bytes).map_or_else(dash, |n| format!("{n}")));
+        line.push(row.map_or_else(dash, |row| grouped(row.calls as f64)));
+        lines.push(line);
     }
+    Grid { head, lines }
 }
 
-/// The median, with a word of warning where it is that of few calls.
-pub(super) fn median(row: &Row) -> String {
-    format!("{}{}", short(row.median_us), few(row))
-}
-
-/// The words that stand beside every figure of too few calls.
-pub(super) fn few(row: &Row) -> String {
-    if row.too_few { format!(" (too few: {})", row.calls) } else { String::new() }
-}
-
-fn dash() -> String {
-    "-".to_owned()
-}
-
-/// A ratio, or a dash.
-fn ratio(value: Option<f64>) -> String {
-    value.map_or_else(dash, |ratio| format!("{ratio:.2}"))
-}
-
-impl std::fmt::Display for Grid {
-    /// The first column to the left, numbers to the right.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let width = |column: usize| {
-            let cells = std::iter::once(&self.head).chain(&self.lines).filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
-        let all: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-        for (i, line) in std::iter::once(&self.head).chain(&self.lines).enumerate() {
-            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-                if column == 0 {
-                    write!(f, "{cell:width$}")?;
-                } else {
-                    write!(f, "  {cell:>width$}")?;
-                }
-            }
-            writeln!(f)?;
-            if i == 0 {
-                writeln!(f, "{}", "─".repeat(all))?;
-            }
-        }
-        Ok(())
-    }
+/// Signals are quoted by the second, and no relay counts them.
+fn signals_grid(race: &Race, rows: &[&Row]) -> Grid {
+    let head = [
+        "signals to one subscriber",
+        "signals/s",
+        "us a signal",
+        "95 % interval",
+        "CPU client",
+        "server",
+        "signals",
+    ];
+    let number = |value: Option<f64>| value.map_or_else(dash, short);
+    let line = |row: &&&Row| {
+        vec![
+            row.title.clone(),
+            grouped(1e6 / row.median_us),
+            median(row),
+            format!("{}..{}", short(row.median_low_us), short(row.median_high_us)),
+            number(row.client_cpu_us),
+            number(row.server_cpu_us),
+            grouped(row.calls as f64),
+        ]
+    };
+    let rows = rows.iter().filter(|row| row.operation == race.headline);
+    Grid { head: head.map(String::from).into(), lines: rows.map(|row| line(&row)).collect() }
 }
 
 #[cfg(test)]

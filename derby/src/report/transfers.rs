@@ -1,8 +1,8 @@
 //! The fourth race as it was published: kilobytes a second of each system, on one machine and between two, and beneath its line
 //! those of today's contestants of the same kind.
 
+use super::grid::{Grid, few};
 use super::markup;
-use super::table::{Grid, few};
 use super::{Report, Row, columns, grouped, short};
 use crate::race::Race;
 
@@ -84,7 +84,7 @@ pub(super) fn lines(report: &Report, race: &Race) -> Vec<Line> {
             };
             lines.push(Line {
                 title: row.title.clone(),
-                class: super::html::class(row.contestant),
+                class: super::markup::class(row.contestant),
                 cells: cells(race, find),
             });
         }

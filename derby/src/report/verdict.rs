@@ -7,7 +7,7 @@
 //! Invariants: two medians whose intervals overlap cannot be told apart, and nobody wins. Each sentence
 //! begins with the name of its race, by which the page groups them.
 
-use super::table::PLACEMENTS;
+use super::grid::PLACEMENTS;
 use super::{Report, Row, items, passes, short};
 use crate::contestants::Route;
 use crate::race::{ALL, READ_1, READ_100, Race};
