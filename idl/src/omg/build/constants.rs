@@ -7,7 +7,7 @@
 use super::super::ast::{Expr, ExprKind, ScopedName};
 use super::super::limits;
 use super::Builder;
-use super::names::NamedItem;
+use super::named_item::NamedItem;
 use crate::report::Problem;
 use everywire_model::shape::TextKind;
 use everywire_model::{Shape, Value};

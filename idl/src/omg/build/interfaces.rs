@@ -17,8 +17,7 @@
 use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
 use super::super::{CONTEXT, limits};
 use super::Builder;
-use super::names::NamedItem;
-use super::types::Typed;
+use super::named_item::{BuiltInterface, NamedItem, Typed};
 use crate::empty::empty;
 use crate::report::{Problem, Span};
 use everywire_model::contract::LEFT_OUT;
@@ -29,19 +28,6 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// An interface that is defined.
-pub(super) struct BuiltInterface {
-    pub(super) hold: Hold<Interface>,
-    /// Scoped names of all it inherits from, the nearer first.
-    pub(super) ancestors: Rc<[String]>,
-    /// Scoped name of the interface that defines each operation; as long as the operations.
-    origins: Vec<String>,
-    /// The same of each signal, by its name in lower case.
-    pub(super) signal_origins: HashMap<String, String>,
-    /// Ways up to its bases. At most `ANCESTRY`.
-    ways: usize,
-}
 
 /// An interface while its body is read.
 #[derive(Default)]

@@ -14,6 +14,7 @@
 
 mod constants;
 mod interfaces;
+mod named_item;
 mod names;
 mod orb;
 pub(super) use orb::is_of_the_orb;
@@ -27,7 +28,8 @@ use super::ids::{Ids, join};
 use crate::report::{Problem, Report};
 use everywire_model::shape::{Alias, Name};
 use everywire_model::{Constant, Contract, Definition, Hold, Shape};
-use names::{NamedItem, Scope, Symbol};
+use named_item::{NamedItem, Typed};
+use names::{Scope, Symbol};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -139,7 +141,7 @@ impl Builder<'_> {
                         Some(whole) => {
                             let (name, id) = self.identity(&declarator.ident.name);
                             let alias = Alias { name, id, target: whole.shape };
-                            NamedItem::Type(types::Typed { shape: Shape::Alias(Hold::new(alias)), ..whole })
+                            NamedItem::Type(Typed { shape: Shape::Alias(Hold::new(alias)), ..whole })
                         }
                         None => NamedItem::Broken,
                     };

@@ -19,11 +19,9 @@ use super::super::ids::join;
 use super::super::lexer::KEYWORDS;
 use super::super::limits;
 use super::Builder;
-use super::interfaces::BuiltInterface;
-use super::types::Typed;
+use super::named_item::NamedItem;
 use crate::report::{Problem, Span};
-use everywire_model::shape::{Enum, Struct};
-use everywire_model::{Hold, Shape, Value};
+use everywire_model::Shape;
 use std::rc::Rc;
 
 /// Something that has a name.
@@ -32,56 +30,6 @@ pub(super) struct Symbol {
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) what: NamedItem,
-}
-
-/// What a name stands for.
-#[derive(Clone)]
-pub(super) enum NamedItem {
-    Module,
-    /// An interface; None while it is announced only, or while its body is being read.
-    Interface(Option<Rc<BuiltInterface>>),
-    Type(Typed),
-    /// A struct or union that is announced, or whose body is being read. Its shape exists once somebody
-    /// asked: then it is a cell that `close` fills.
-    Open {
-        keyword: &'static str,
-        shape: Option<Shape>,
-    },
-    Exception(Hold<Struct>),
-    Constant(Shape, Value),
-    /// Its enum, and its number, which is also what travels.
-    Enumerator(Hold<Enum>, i32),
-    Operation,
-    Attribute,
-    Member,
-    Parameter,
-    /// Something whose definition is wrong or left out, which was reported or noted already.
-    Broken,
-}
-
-impl NamedItem {
-    /// Whether it is called by its name alone, and no scoped name leads to it. No look-up for a type finds
-    /// it.
-    fn is_value(&self) -> bool {
-        matches!(self, Self::Parameter | Self::Member | Self::Attribute | Self::Operation)
-    }
-
-    pub(super) fn noun(&self) -> &'static str {
-        match self {
-            Self::Module => "a module",
-            Self::Interface(_) => "an interface",
-            Self::Type(_) => "a type",
-            Self::Open { keyword, .. } => keyword,
-            Self::Exception(_) => "an exception",
-            Self::Constant(..) => "a constant",
-            Self::Enumerator(..) => "an enumerator",
-            Self::Operation => "an operation",
-            Self::Attribute => "an attribute",
-            Self::Member => "a member",
-            Self::Parameter => "a parameter",
-            Self::Broken => "a wrong definition",
-        }
-    }
 }
 
 /// A scope that is open.

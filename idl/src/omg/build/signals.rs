@@ -3,8 +3,9 @@
 use super::super::ast;
 use super::super::limits;
 use super::Builder;
-use super::interfaces::{BuiltInterface, Draft};
-use super::names::{NamedItem, distance};
+use super::interfaces::Draft;
+use super::named_item::{BuiltInterface, NamedItem};
+use super::names::distance;
 use crate::report::{Problem, Span};
 use everywire_model::Signal;
 use everywire_model::shape::{Field, Name};

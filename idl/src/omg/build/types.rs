@@ -18,32 +18,13 @@ use super::super::ast::{Basic, Declarator, Enum, Expr, Ident, ScopedName, Struct
 use super::super::ids::join;
 use super::super::limits;
 use super::Builder;
-use super::names::NamedItem;
+use super::named_item::{NamedItem, Typed};
 use crate::report::{Problem, Span};
 use everywire_model::shape::{self, Array, Field, Name, Order, Referent, Sequence, Text, TextKind};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::OnceLock;
-
-/// A type as far as it is known.
-#[derive(Clone)]
-pub(super) struct Typed {
-    /// Names of types are kept as aliases.
-    pub(super) shape: Shape,
-    /// How many levels it contains; bounded, because codecs and destructors walk them.
-    pub(super) depth: usize,
-    /// Whether all that lies inside it without a sequence between is defined. A reference to a struct that is
-    /// only announced is not.
-    pub(super) complete: bool,
-}
-
-impl Typed {
-    /// A type without anything inside.
-    fn leaf(shape: Shape) -> Self {
-        Self { shape, depth: 1, complete: true }
-    }
-}
 
 /// The integers whose names tell their size (IDL 4.2, 7.4.13): names, where a contract defines them.
 fn sized(name: &str) -> Option<Shape> {

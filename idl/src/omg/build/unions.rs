@@ -6,8 +6,7 @@
 
 use super::super::ast::{Expr, ExprKind, Label, ScopedName, Union};
 use super::Builder;
-use super::names::NamedItem;
-use super::types::Typed;
+use super::named_item::{NamedItem, Typed};
 use crate::report::{Problem, Span};
 use everywire_model::shape::{self, Arm, Enum, Field, Name};
 use everywire_model::{Hold, Shape, Value};
