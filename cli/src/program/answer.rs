@@ -7,7 +7,7 @@
 //! answer that does not fit the contract is told to the caller as a failure of the server, and to
 //! whoever runs the server as a note.
 
-use super::Pending;
+use super::pending::Pending;
 use everywire::model::failure::Completed;
 use everywire::model::visit::WithHeaders;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};

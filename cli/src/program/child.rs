@@ -6,7 +6,7 @@
 //! Invariants: nobody waits for a program without a limit, since it may close its output and not end. The queue is the only way to
 //! its input, which is closed when the queue is.
 
-use super::lock;
+use super::pending::lock;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Mutex;

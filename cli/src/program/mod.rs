@@ -23,6 +23,7 @@
 
 mod answer;
 pub(crate) mod child;
+mod pending;
 mod process;
 mod room;
 mod tell;
@@ -33,19 +34,13 @@ use everywire::model::{Answer, Constant, Contract, Hold, Request, Servant, Sourc
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
 use everywire_dynamic::json::{self, NodeNotation};
+use pending::{Pending, lock};
 pub(crate) use process::FailureHook;
 use process::Process;
 use serde_json::json;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A call that the program has not answered yet: the request, and the number of its operation in the
-/// interface.
-struct Pending {
-    request: Request,
-    index: usize,
-}
+use std::sync::{Arc, Mutex};
 
 /// What an object tells of its contract beside its interface.
 #[derive(Debug, Clone, Default)]
@@ -207,9 +202,4 @@ impl Servant for ProgramServant {
     fn dispatch(&self, request: Request) {
         self.forward(request);
     }
-}
-
-/// Locks, also after a panic elsewhere: what a lock guards here is whole at any time.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

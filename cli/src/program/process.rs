@@ -13,8 +13,9 @@
 //! half of it is the caller's own, the call is refused as busy (`room`).
 
 use super::child::{self, FAREWELL, GRACE, QUEUE};
+use super::pending::{Pending, lock};
 use super::room::{Room, Ticket};
-use super::{Pending, answer, lock, tell};
+use super::{answer, tell};
 use crate::output::note;
 use everywire::Interface;
 use everywire::model::Hold;

@@ -5,7 +5,7 @@
 //! as long as there is any room.
 
 use super::child::QUEUE;
-use super::lock;
+use super::pending::lock;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
