@@ -10,6 +10,7 @@ use crate::omniorb::{check_bench, check_kitchen, check_pantry};
 use everywire::layer::AllowList;
 use everywire::model::Endpoint;
 use everywire::{Kind, Node, Notice, Ref, Remote};
+use everywire_broker::{Broker, Config};
 use everywire_tests::bench::{Benchmarking, BenchmarkingAsync};
 use everywire_tests::dbus_kitchen::org::example::Kitchen;
 use everywire_tests::peers::{cached, here};
@@ -114,6 +115,59 @@ fn we_call_omniorb_s_server_over_tls() {
             (Err(failure), Some(kind)) if failure.kind() == kind => {}
             other => panic!("{options}: {other:?}"),
         }
+    }
+}
+
+/// A client and a server on omniORB speak TLS with a broker between them, which has a certificate of its own on each side. Without a contract, so what
+/// passes in bodies leads past it.
+#[test]
+fn omniorb_calls_omniorb_through_a_broker_with_tls_on_both_sides() {
+    let test = "omniorb_calls_omniorb_through_a_broker_with_tls_on_both_sides";
+    let (Some(peer), Some(papers)) = (omniorb(test), Papers::get(test)) else { return };
+    if !here(test, &["omniorb-tls"]) {
+        return;
+    }
+    // The server asks for certificates. The broker does not: the server calls back what the client got here, with a certificate for serving only.
+    trust(papers, &caller(papers));
+    let dir = scratch("tls-broker");
+    let mut command = Command::new(&peer.server);
+    command.env("LD_PRELOAD", LIBRARY).args(omni_options(papers, "server"));
+    let server = Server::omniorb_by(command, "giop:ssl:127.0.0.1:", &dir);
+    let text = std::fs::read_to_string(server.references()).expect("references");
+    let routes: String = text
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, to)| format!("[[route]]\nname = \"{name}\"\nto = \"{to}\"\n"))
+        .collect();
+    let text = format!("[listen.front]\naddress = \"{}\"\n{routes}", ours(papers, ""));
+    let config = Config::parse(&text, "broker.toml", &dir).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    let broker = Broker::start(config, Arc::new(|line| eprintln!("{line}")))
+        .unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    let file = dir.join("through");
+    let lines: String =
+        broker.references().iter().map(|(name, _, foreign)| format!("{name}\t{foreign}\n")).collect();
+    std::fs::write(&file, lines).expect("a file");
+    for mode in [&["check", "--largest", "1048576"][..], &["check-interop"]] {
+        let said = run_with(
+            Command::new(&peer.client)
+                .env("LD_PRELOAD", LIBRARY)
+                .arg(&file)
+                .args(mode)
+                .args(["-ORBgiopMaxMsgSize", "134217728", "-ORBendPoint", "giop:tcp:127.0.0.1:"])
+                .args(IN_ORDER)
+                .args(omni_options(papers, "caller"))
+                .args(["-ORBclientTransportRule", "* ssl,tcp"]),
+            b"",
+        );
+        assert!(said.success, "{mode:?}:\n{}{}", said.out, said.err);
+    }
+    // Both checks have called the objects here, and not only what was passed.
+    let page = broker.metrics();
+    for name in ["benchmarking", "Kitchen"] {
+        let done = page.lines().find_map(|line| {
+            line.strip_prefix(&format!("everywire_broker_calls_total{{route=\"{name}\",outcome=\"done\"}} "))
+        });
+        assert!(done.is_some_and(|count| count != "0"), "{name}: {page}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod allocations;
 mod attacks;
 mod bus;
 mod captures;

@@ -4,6 +4,7 @@
 
 mod address;
 mod addressing;
+mod allocations;
 mod attacks_framing;
 mod attacks_http;
 mod attacks_reliable;
