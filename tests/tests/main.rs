@@ -37,6 +37,7 @@ mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
+mod handlers;
 mod in_process;
 mod kerberos;
 mod layers;
