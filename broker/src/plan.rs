@@ -9,6 +9,7 @@
 //! a target, and all targets of one speak one wire; and nothing connects or listens while it is made. Files
 //! are read: contracts, and what they include.
 
+use crate::callers;
 use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, Position, RouteConfig, WithPosition, meant};
 use crate::cross;
 use crate::loops;
@@ -165,6 +166,7 @@ fn look_up(
         [] => (0..config.listens.len()).collect(),
         named => named.iter().filter_map(|name| number(name)).collect(),
     };
+    callers::are_known(config, route, &listens, node, mistakes);
     let mut targets = Vec::new();
     for text in &route.to {
         let Some(wire) = wire_at(file, text.spot, text, mistakes) else { continue };

@@ -1,10 +1,12 @@
 //! What a route may take, and what becomes of calls when a target fails.
 
-use super::{Running, Scratch, Store, contract, marked, shop_at, start, until};
+use super::{Running, Scratch, Store, contract, marked, shop_at, start, try_start, until};
 use everywire::model::failure::Completed;
 use everywire::model::shape::{Field, Shape};
 use everywire::model::{Completed as Ran, Direction, Object, Operation, Outcome, Parameter, visit::Nothing};
 use everywire::{Failure, Kind, Node, Ref};
+use everywire_derby::buses::Bus;
+use everywire_peers::here;
 use everywire_tests::shop::market::Shop;
 use std::sync::Arc;
 use std::thread;
@@ -293,4 +295,42 @@ fn arguments_that_are_not_what_the_contract_says_are_refused_before_anything_is_
     assert!(store.counted.lock().unwrap().is_empty());
     assert!(broker.metric(r#"refused_total{route="shop",why="invalid"}"#) >= 1.0);
     let _: Arc<Store> = store;
+}
+
+/// B2, on a bus: the kernel says who the bus is, and that is no word on who calls. So nobody is let through as the bus, and callers are told apart by the
+/// names that the bus gives to them.
+#[test]
+fn b2_nobody_on_a_bus_is_taken_for_the_bus() {
+    let test = "b2_nobody_on_a_bus_is_taken_for_the_bus";
+    if !here(test, &["dbus-daemon"]) {
+        return;
+    }
+    let bus = Bus::daemon().unwrap_or_else(|failure| panic!("{failure}"));
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let text = |more: &str| {
+        format!(
+            "[listen.front]\naddress = \"dbus:{}#org.example.Front\"\n[[route]]\nname = \"shop\"\nmatch = {{ key = \"shop\" }}\nto = \"{target}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n{more}\n",
+            bus.address(),
+            contract()
+        )
+    };
+    let own = rustix::process::getuid().as_raw();
+    for list in ["allow", "deny"] {
+        let wrong =
+            try_start(&text(&format!("{list} = \"user:uid:{own}\""))).err().map(|wrong| wrong.to_string());
+        let wrong = wrong.unwrap_or_default();
+        let told = format!(
+            "broker.toml:4:8: `{list}` names users, and at `front` a bus or server stands before the callers"
+        );
+        assert!(wrong.contains(&told), "{wrong}");
+    }
+    let broker = start(&text("limit = { per-peer = 1 }"));
+    let clients = [Node::new(), Node::new()];
+    store.shut(true);
+    let held = counting(&clients[0], &broker, 1);
+    store.wait_for(1);
+    assert_eq!(shop(&clients[0], &broker).noted().unwrap_err().kind(), Kind::Busy);
+    assert_eq!(shop(&clients[1], &broker).noted().unwrap(), 0);
+    store.shut(false);
+    assert_eq!(held.join().unwrap().unwrap(), 1);
 }
