@@ -37,6 +37,7 @@ mod endings;
 mod endurance_dcom;
 #[allow(unreachable_pub)]
 mod faults;
+mod first_poll;
 mod handlers;
 mod in_process;
 mod kerberos;
