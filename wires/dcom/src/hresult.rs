@@ -179,10 +179,10 @@ pub(crate) fn of_no_method(kind: Kind, completed: Completed) -> Option<u32> {
     match (kind, completed) {
         (_, Completed::Yes) => None,
         (Kind::Busy, Completed::No) => Some(NCA_SERVER_TOO_BUSY),
-        (Kind::Refused, Completed::No) => Some(NCA_ACCESS_DENIED),
         (Kind::TimedOut, Completed::No) => Some(RPC_E_TIMEOUT),
         (Kind::Busy, Completed::Maybe) => Some(RPC_S_SERVER_TOO_BUSY),
-        (Kind::Refused, Completed::Maybe) => Some(E_ACCESSDENIED),
+        // The status of a fault for a login that is refused is another one.
+        (Kind::Refused, _) => Some(E_ACCESSDENIED),
         (Kind::Violation, Completed::No) => Some(RPC_E_INVALID_HEADER),
         (Kind::Violation, Completed::Maybe) => Some(RPC_E_SERVERFAULT),
         (Kind::Unreachable | Kind::WrongWire, _) => Some(RPC_S_SERVER_UNAVAILABLE),

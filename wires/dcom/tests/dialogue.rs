@@ -227,7 +227,7 @@ fn what_no_servant_saw_is_told_by_faults() {
 fn what_was_lost_on_the_way_is_told_by_faults_that_say_no_more_than_is_known() {
     let (mut pair, way, interface) = counter(Terms::OPEN);
     let told = [
-        (Kind::Refused, Completed::No, Kind::Refused, "0x00000005"),
+        (Kind::Refused, Completed::No, Kind::Refused, "0x80070005"),
         (Kind::Refused, Completed::Maybe, Kind::Refused, "0x80070005"),
         (Kind::Unreachable, Completed::No, Kind::Unreachable, "0x800706ba"),
         (Kind::Unreachable, Completed::Maybe, Kind::Unreachable, "0x800706ba"),
