@@ -25,7 +25,7 @@ mod rebuild;
 mod shadow;
 
 use crate::config::{CopyConfig, CopyTo};
-use crate::front::{Front, source};
+use crate::front::Front;
 use crate::json;
 use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
@@ -221,7 +221,7 @@ impl CopyTicket {
             let taken = match &copier.to {
                 CopyTarget::Place(place) => {
                     let make = || Copy {
-                        caller: route.asks_who().then(|| source(request, who).into_boxed_str()),
+                        caller: route.asks_who().then(|| who.source().into_boxed_str()),
                         // Only captures want what stands before the body: it costs some allocations.
                         head: near
                             .filter(|_| place.captures)

@@ -160,25 +160,6 @@ impl Front {
     }
 }
 
-/// Who makes a call. Where a router stands between (a bus, DCOP's server), the other end of the connection is the router: what the kernel says of it
-/// is no word on the caller.
-fn known(request: &Request) -> CallerIdentity {
-    if request.sender().is_empty() {
-        CallerIdentity::of(request.peer().as_ref())
-    } else {
-        CallerIdentity::default()
-    }
-}
-
-/// What limits for each caller count by, and what the log and copies call a caller: behind a router the name that the router gives, else the account or
-/// the address.
-pub(crate) fn source(request: &Request, who: &CallerIdentity) -> String {
-    match request.sender() {
-        [] => who.source(),
-        sender => String::from_utf8_lossy(sender).into_owned(),
-    }
-}
-
 /// A text that is the same for interfaces whose calls are numbered and read alike: names and types of
 /// operations, in their order. What such interfaces are called beside that makes no difference to calls under
 /// way.
@@ -237,7 +218,7 @@ impl Servant for InterfaceServant {
     fn dispatch(&self, mut request: Request) {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let asked = routes.iter().any(|route| route.asks_who());
-        let who = if asked { known(&request) } else { CallerIdentity::default() };
+        let who = if asked { CallerIdentity::of_call(&request) } else { CallerIdentity::default() };
         if let Some(route) = routes.iter().find(|route| route.is_for(&request, &who)) {
             return Passage::begin(request, route, &who, self.front.upgrade());
         }

@@ -20,7 +20,7 @@
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
 use crate::copies::{CallResult, CopyTicket};
-use crate::front::{Front, source};
+use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
 use crate::route::Route;
@@ -79,8 +79,8 @@ impl Passage {
         let index = request.index();
         if !route.lets(who) {
             route.metrics.refused("denied");
-            let caller = || source(&request, who).into();
-            route.log.detail("denied", || vec![("route", (*route.name).into()), ("caller", caller())]);
+            let fields = || vec![("route", (*route.name).into()), ("caller", who.source().into())];
+            route.log.detail("denied", fields);
             let failure = Failure::new(Kind::Refused, Initiator::Peer, "this caller may not make this call");
             return request.answer(Answer::Failed(&failure));
         }
@@ -92,7 +92,7 @@ impl Passage {
             }
         };
         let begun = Instant::now();
-        let caller = route.limits.counts_sources().then(|| source(&request, who));
+        let caller = route.limits.counts_sources().then(|| who.source());
         let permit = match route.limits.take(caller, begun) {
             Ok(permit) => permit,
             Err(failure) => {

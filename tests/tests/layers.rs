@@ -60,7 +60,11 @@ fn a_list_lets_through_what_it_names_and_the_servant_sees_nothing_else() {
             .call::<_, (i32,), Failure>(&INTERFACE.operations[1], (vec![1_u8],))
             .unwrap_err();
         assert_eq!(refused.kind(), Kind::Refused, "{}: {refused}", course.name);
-        assert!(refused.to_string().contains("test.Counter.large"), "{}: {refused}", course.name);
+        match course.name {
+            // A fault has no text, and an HRESULT, which has one, says that the method ran.
+            "dcom" => assert_eq!(refused.completed(), Completed::No, "{refused}"),
+            _ => assert!(refused.to_string().contains("test.Counter.large"), "{}: {refused}", course.name),
+        }
         let records = [told.recv_timeout(LONG).unwrap(), told.recv_timeout(LONG).unwrap()];
         assert_eq!((&*records[0].name, &records[0].ending), ("test.Counter.count", &Ending::Done));
         assert_eq!(&*records[1].name, "test.Counter.large");
@@ -251,8 +255,10 @@ fn busctl_is_refused_what_no_list_names_properties_too() {
     for program in BUSES {
         let Some(bus) = bus(test, program) else { return };
         let user = format!("user:uid:{}", rustix::process::getuid().as_raw());
-        let list = AllowList::new().only(&user, "org::example::Kitchen.Divide").unwrap();
+        // The bus has this user, and that is no word on who calls by it.
+        let list = AllowList::new().only(&user, "org::example::Kitchen.Nothing").unwrap();
         let list = list.anyone("org::example::Kitchen._get_Title").unwrap();
+        let list = list.anyone("org::example::Kitchen.Divide").unwrap();
         let node: Node = Node::builder().layer(list).build().into();
         node.listen(&format!("dbus:{}#{NAME}", bus.address())).unwrap();
         Galley::export(&node, KEY);

@@ -69,7 +69,7 @@ impl AllowList {
         let mut who = None;
         self.rules.iter().filter(|rule| rule.call.fits(name)).any(|rule| match &rule.caller {
             None => true,
-            Some(caller) => caller.is(who.get_or_insert_with(|| CallerIdentity::of(request.peer().as_ref()))),
+            Some(caller) => caller.is(who.get_or_insert_with(|| CallerIdentity::of_call(request))),
         })
     }
 }

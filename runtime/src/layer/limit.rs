@@ -62,7 +62,7 @@ impl Limit {
             return Err(busy(&format!("{before} calls are under way, and no more are served at a time")));
         }
         if self.of_each < usize::MAX {
-            let caller = CallerIdentity::of(request.peer().as_ref()).source();
+            let caller = CallerIdentity::of_call(request).source();
             let mut each = lock(&self.taken.each);
             let held = each.entry(caller.clone()).or_default();
             if *held >= self.of_each {

@@ -1,6 +1,6 @@
 //! What rules match: words with `*` in them, and callers by address or account.
 
-use everywire_model::Peer;
+use everywire_model::{Peer, Request};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
@@ -70,7 +70,7 @@ impl fmt::Display for Pattern {
 pub enum Caller {
     /// Addresses whose first bits are these; an IPv4 address in IPv6 stands here as IPv4.
     Network(IpAddr, u8),
-    /// An account that the caller proved to be, or `uid:NUMBER` of the kernel's word.
+    /// An account that the caller proved to be, or `uid:NUMBER` of the kernel's word. Behind a router nobody has one.
     User(Pattern),
     /// Whoever comes by a Unix socket or shared memory.
     Local,
@@ -139,6 +139,8 @@ pub struct CallerIdentity {
     pub address: Option<IpAddr>,
     /// Its accounts: the one it proved to be, and `uid:NUMBER`.
     pub users: Vec<String>,
+    /// What a router calls it, such as `:1.42` on a bus; empty where none stands between.
+    pub name: String,
 }
 
 impl CallerIdentity {
@@ -147,11 +149,23 @@ impl CallerIdentity {
         let Some(peer) = peer else { return Self::default() };
         let mut users: Vec<String> = peer.account.iter().map(ToString::to_string).collect();
         users.extend(peer.address.credentials.map(|(_, uid)| format!("uid:{uid}")));
-        Self { address: address(&peer.address.text), users }
+        Self { address: address(&peer.address.text), users, name: String::new() }
     }
 
-    /// What limits for each caller count by: the account, else the address.
+    /// Who makes a call. Where a router stands between (a bus of D-Bus, DCOP's server), the other end of the connection is the router: what the
+    /// kernel says of that is no word on the caller, of whom only the router's name for it is known.
+    pub fn of_call(request: &Request) -> Self {
+        match request.sender() {
+            [] => Self::of(request.peer().as_ref()),
+            sender => Self { name: String::from_utf8_lossy(sender).into_owned(), ..Self::default() },
+        }
+    }
+
+    /// What limits for each caller count by: the router's name, else the account, else the address.
     pub fn source(&self) -> String {
+        if !self.name.is_empty() {
+            return self.name.clone();
+        }
         match (self.users.first(), self.address) {
             (Some(user), _) => user.clone(),
             (None, Some(address)) => address.to_string(),
@@ -191,7 +205,11 @@ mod tests {
 
     #[test]
     fn callers_are_told_apart_by_address_and_account() {
-        let who = CallerIdentity { address: "10.1.2.3".parse().ok(), users: vec!["ada".into()] };
+        let who = CallerIdentity {
+            address: "10.1.2.3".parse().ok(),
+            users: vec!["ada".into()],
+            name: String::new(),
+        };
         for (text, is) in [
             ("10.0.0.0/8", true),
             ("10.1.2.0/25", true),
