@@ -340,6 +340,12 @@ impl Node {
         self.guard.shared.shares().iter().map(|shares| shares.used()).sum()
     }
 
+    /// What a program keeps for its callers counts against the quota [`crate::Quotas::memory`] as what their connections hold does: it
+    /// keeps `now` bytes, and kept `before`. Returns how many it may keep, a quarter of all; what is more is for the program to refuse.
+    pub fn keeps(&self, before: usize, now: usize) -> usize {
+        self.guard.shared.allowance.shares.beside(before, now)
+    }
+
     /// Stops listening, and refuses every call from now on in its wire's words, as one that was not executed. Calls that are under
     /// way go on. Returns at once; [`Node::stop`] has the end of it.
     pub fn drain(&self) {

@@ -124,6 +124,11 @@ impl Server {
             objects: Mutex::default(),
             info,
         });
+        // What is kept for clients counts as what their connections hold.
+        let kept_by = node.downgrade();
+        engine.held.count_in(Box::new(move |before, now| {
+            kept_by.upgrade().map_or(usize::MAX, |node| node.keeps(before, now))
+        }));
         let weak = Arc::downgrade(&house);
         let hearers = Arc::new(GroupListener(Weak::clone(&weak)));
         let driver = Driver::start(&engine, clock, hearers).map_err(|error| {

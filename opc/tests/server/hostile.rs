@@ -313,3 +313,35 @@ fn a_status_is_told_whatever_was_asked_before() {
     }
     assert!(server.get_status().expect("an answer").is_some());
 }
+
+/// What clients have is memory of the node, whatever their own quotas allow.
+#[test]
+fn items_count_as_memory_of_the_node() {
+    let quotas = everywire::Quotas { memory: Some(32 << 20), ..everywire::Quotas::default() };
+    let node: Node = Node::builder().quotas(quotas).build().into();
+    let table = everywire_opc::Table::new();
+    table.extend([(everywire_opc::Item::new("a", VarType::I4), Data::I4(1))]);
+    let info = everywire_opc::server::ServerInfo::named("Test.Memory");
+    let server =
+        everywire_opc::server::Server::serve(&node, info, std::sync::Arc::new(table), Settings::default())
+            .expect("it serves");
+    let client = server.engine().client().expect("a client");
+    let group = client.add_group(everywire_opc::GroupState::default()).expect("a group");
+    let defs = vec![everywire_opc::ItemDef { id: "a".into(), ..everywire_opc::ItemDef::default() }; 1000];
+    let full = (0..500).any(|_| {
+        let added = group.add_items(&defs, everywire_opc::Moment::default()).expect("it lives");
+        added.iter().any(|added| matches!(added, Err(Code::OUT_OF_MEMORY)))
+    });
+    assert!(full, "a client may have 500,000 items, but the node has no memory for them");
+    let held = node.memory_held();
+    assert!((7 << 20..=8 << 20).contains(&held), "{held} bytes of the quarter of 32 MiB");
+    drop((group, client));
+    assert_eq!(node.memory_held(), 0);
+    // And what is held when the server ends.
+    let client = server.engine().client().expect("a client");
+    let group = client.add_group(everywire_opc::GroupState::default()).expect("a group");
+    group.add_items(&defs, everywire_opc::Moment::default()).expect("it lives");
+    assert!(node.memory_held() > 0);
+    drop((group, client, server));
+    assert_eq!(node.memory_held(), 0);
+}
