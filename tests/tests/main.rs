@@ -10,6 +10,7 @@ mod attacks_dbus;
 mod attacks_dcom;
 mod attacks_dcop;
 mod book;
+mod called;
 mod circles;
 mod common;
 mod corba_names;
