@@ -52,6 +52,8 @@ pub struct Report {
     pub twice: Vec<String>,
     /// Signals by name.
     pub signals: Vec<(String, Fidelity)>,
+    /// What holds for all calls of it, each in one sentence.
+    pub notes: Vec<&'static str>,
 }
 
 /// Looks at a configuration without running it.
@@ -140,7 +142,20 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         operations: operations.collect(),
         twice: twice.map(|(_, operation)| operation.label.to_string()).collect(),
         signals: signals.collect(),
+        notes: notes(route, near),
     }
+}
+
+/// What holds for all calls of a route from one listener, beside its operations.
+fn notes(route: &RoutePlan, near: &dyn Wire) -> Vec<&'static str> {
+    if *route.config.mode == Mode::Redirect {
+        return vec!["callers learn where the target is, and call it there: no call passes the broker"];
+    }
+    // Nobody reads the bodies.
+    let past = route.is_opaque() && cross::has_references(near);
+    past.then_some("references in bodies lead past the broker, to the addresses that are in them")
+        .into_iter()
+        .collect()
 }
 
 /// References that callers pass would lead back to a listener of the targets' wire, and there is none.
@@ -338,6 +353,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { route, listener, wires: (near, far), interface, key, twice, .. } = self;
         writeln!(f, "route {route}: {interface} from {listener} ({near}, key {key}) to {far}")?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))?;
         let width = self.operations.iter().chain(&self.signals).map(|(name, _)| name.chars().count()).max();
         let width = width.unwrap_or_default();
         let tag = |signal: bool| if signal { "signal " } else { "" };

@@ -289,6 +289,32 @@ fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
     wrong(&iiop, "a caller on dcom cannot be sent to a target on giop");
 }
 
+/// Where nobody reads bodies, references in them stay what they are; the check says so, where the wire has references.
+#[test]
+fn a_check_says_which_calls_do_not_come_back_by_the_broker() {
+    let contract = format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract());
+    let past = "references in bodies lead past the broker";
+    let there = "callers learn where the target is, and call it there";
+    for (front, to, more, expected) in [
+        ("iiop://127.0.0.1:0", "iiop://h:1/shop", "", past),
+        ("dcom://127.0.0.1:0?level=none", "dcom://h/shop", "", past),
+        ("iiop://127.0.0.1:0", "iiop://h:1/shop", &*contract, ""),
+        ("net.tcp://127.0.0.1:0?security=none", "net.tcp://h:1/shop?security=none", "", ""),
+        ("dcom://127.0.0.1:0?level=none", "dcom://h/shop", "mode = \"redirect\"", there),
+        ("iiop://127.0.0.1:0", "iiop://h:1/shop", "mode = \"redirect\"", there),
+    ] {
+        let text = format!(
+            "[listen.front]\naddress = \"{front}\"\n[[route]]\nname = \"shop\"\nto = \"{to}\"\n{more}"
+        );
+        let reports = check(config(&text).unwrap()).unwrap();
+        let shown = reports[0].to_string();
+        match expected {
+            "" => assert!(reports[0].notes.is_empty(), "{shown}"),
+            expected => assert!(shown.contains(&format!("\n  {expected}")), "{shown}"),
+        }
+    }
+}
+
 #[test]
 fn a_check_looks_at_the_administrators_pages() {
     let found = |admin: &str| {
