@@ -19,6 +19,9 @@ use std::time::Duration;
 /// How long a test waits at the most; it ends with an event.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Of a route whose callers go to its target.
+const REDIRECT: &str = "mode = \"redirect\"\n";
+
 fn succeeds(command: &mut Command) {
     let said = run(command);
     assert!(said.lines().last() == Some("ok"), "{command:?}: {said}");
@@ -68,8 +71,8 @@ fn j_interop_calls_us_through_a_hop_and_is_called_back() {
     succeeds(&mut j_interop("events", "session"));
 }
 
-/// A backend as that of `hop`, and a broker on port 135 that sends callers there.
-fn redirecting(options: &str) -> (Node, Broker, Arc<AtomicUsize>) {
+/// A backend as that of `hop`, and a broker on port 135 with a route there, of which `more` says more.
+fn brokered(options: &str, more: &str) -> (Node, Broker, Arc<AtomicUsize>) {
     let file = users(&scratch("redirect-users"));
     let file = file.display();
     let backend = Node::new();
@@ -78,7 +81,7 @@ fn redirecting(options: &str) -> (Node, Broker, Arc<AtomicUsize>) {
     let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let level = if options.contains("level=connect") { "connect" } else { "privacy" };
     let text = format!(
-        "[listen.front]\naddress = \"dcom://127.0.0.1:135?users={file}{options}\"\n[[route]]\nname = \"all\"\nmode = \"redirect\"\nto = \"dcom://{DOMAIN};{USER}:{password}@127.0.0.1:1135?level={level}\"\n"
+        "[listen.front]\naddress = \"dcom://127.0.0.1:135?users={file}{options}\"\n[[route]]\nname = \"all\"\nto = \"dcom://{DOMAIN};{USER}:{password}@127.0.0.1:1135/{CLASS}?level={level}\"\n{more}"
     );
     let config = Config::parse(&text, "broker.toml", &root()).unwrap_or_else(|wrong| panic!("{wrong}"));
     let broker = Broker::start(config, Arc::new(|_: &str| ())).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -99,7 +102,7 @@ fn impacket_is_sent_to_the_target_by_a_broker() {
     if !alone(test) {
         return;
     }
-    let (_backend, broker, living) = redirecting("");
+    let (_backend, broker, living) = brokered("", REDIRECT);
     for (turn, level) in ["integrity", "privacy"].into_iter().enumerate() {
         succeeds(impacket("pantry").arg(level));
         let made = u32::try_from(turn + 1).expect("few");
@@ -115,12 +118,29 @@ fn j_interop_is_sent_to_the_target_by_a_broker() {
     if !alone(test) {
         return;
     }
-    let (_backend, broker, living) = redirecting("&level=connect&ntlm1=session");
+    let (_backend, broker, living) = brokered("&level=connect&ntlm1=session", REDIRECT);
     succeeds(&mut j_interop("calls", "ntlmv2"));
     let made = seen(&broker);
     assert!((1..10).contains(&made), "{made}");
     until("the objects that were let go end", || living.load(SeqCst) == 0);
     succeeds(&mut j_interop("events", "session"));
+}
+
+/// With a contract all that passes as a reference is one of the broker's, so j-Interop's objects and sinks are called by it.
+#[test]
+fn foreign_clients_are_called_back_by_a_broker_with_the_contract() {
+    let test = "foreign_clients_are_called_back_by_a_broker_with_the_contract";
+    let (Some(j_interop), Some(impacket)) = (j_interop(test), impacket(test)) else { return };
+    if !alone(test) {
+        return;
+    }
+    let contract = root().join("tests/contracts/pantry.midl");
+    let typed = format!("contract = \"{}\"\ninterface = \"Pantry\"\n", contract.display());
+    let (_backend, broker, _) = brokered("&level=connect&ntlm1=session", &typed);
+    succeeds(&mut j_interop("serves", "session"));
+    assert!(seen(&broker) >= 4, "calls, and calls back: {}", seen(&broker));
+    succeeds(&mut j_interop("events", "session"));
+    succeeds(impacket("pantry").arg("connect"));
 }
 
 struct Scales;
