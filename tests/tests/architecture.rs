@@ -264,15 +264,19 @@ fn no_file_explodes() {
 }
 
 /// The most files of a room that may know one another in a circle. Who reads one file of a circle has to read all of them.
-const CIRCLES: [(&str, usize); 7] = [
+const CIRCLES: [(&str, usize); 12] = [
     ("model", 3),
     ("runtime", 3),
     ("wires/giop", 3),
     ("wires/dbus", 3),
     ("wires/dcop", 3),
     ("wires/dcom", 3),
-    // This one is to come down to three as well.
-    ("wires/wcf", 4),
+    ("wires/wcf", 3),
+    ("idl", 3),
+    ("codegen", 3),
+    ("auth", 3),
+    ("cli", 3),
+    ("derby", 3),
 ];
 
 #[test]
@@ -282,7 +286,7 @@ fn few_files_know_one_another_in_a_circle() {
         let sources = root().join(room).join("src");
         let mut files = Vec::new();
         walk(&sources, &mut files);
-        assert!(files.len() > 20, "only {} files found in {room}", files.len());
+        assert!(files.len() > 15, "only {} files found in {room}", files.len());
         let circles = circles::of(&sources, &files);
         wrong.extend(circles.into_iter().filter(|circle| circle.len() > most).map(|circle| (room, circle)));
     }
