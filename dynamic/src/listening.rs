@@ -221,13 +221,6 @@ fn random() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-impl ListenerRegistration {
-    /// Whether the object says how a listener is taken back.
-    pub fn is_taken_back(&self) -> bool {
-        self.back.is_some()
-    }
-}
-
 impl Drop for ListenerRegistration {
     fn drop(&mut self) {
         if let Some((back, given)) = self.back.take() {

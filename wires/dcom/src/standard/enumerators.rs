@@ -183,15 +183,6 @@ pub fn all_strings(object: &Object) -> Result<Vec<String>, Failure> {
     Ok(found.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// All GUIDs of an IEnumGUID from where it is.
-///
-/// # Errors
-/// A call fails, or there is no end to them.
-pub fn all_guids(object: &Object) -> Result<Vec<Uuid>, Failure> {
-    let found: Vec<Guid> = all(object, &ENUM_GUID)?;
-    Ok(found.into_iter().map(|Guid(uuid)| uuid).collect())
-}
-
 /// All elements of an enumerator from where it is, by the interface whose Next has an array and a count as results, in this order.
 ///
 /// # Errors
