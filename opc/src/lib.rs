@@ -6,7 +6,7 @@
 //! * [`Engine`], [`Client`], [`Group`]: groups and items, exception mode, asynchronous calls, browsing, properties. Without I/O; time is
 //!   an argument.
 //! * [`remote`]: a client: servers of other machines, read, written and subscribed to.
-//! * [`overheard`]: what passes between others, with the names of items.
+//! * [`handle_tracker`]: what passes between others, with the names of items.
 //! * [`browse`], [`properties`]: the address space, and what is known of items beside their values.
 //!
 //! What works, and how, is in `docs/opc.md`.

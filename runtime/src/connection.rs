@@ -3,7 +3,7 @@
 //! Everything that changes is behind one lock (`Core`), held for as long as it takes to move bytes between stream and
 //! session, never while a servant runs or a thread sleeps.
 //!
-//! `state` is what a connection is made of; it knows who waits (`asker`, `reply_slot`, `turns`), its node and its place in a
+//! `state` is what a connection is made of; it knows who waits (`call_completion`, `reply_slot`, `call_gate`), its node and its place in a
 //! shard. Each other file is one thing that a connection does, and knows `state`. So no file here stands both above and below
 //! another: only the data of a connection, a node and a shard point to one another.
 

@@ -1,6 +1,6 @@
 //! What calls of a peer, on their way to servants, keep in memory on one connection.
 //!
-//! Only the counts: `handing_over` makes the calls, and readers of the connection ask how far behind servants are. What waits counts
+//! Only the counts: `handover` makes the calls, and readers of the connection ask how far behind servants are. What waits counts
 //! as memory that the node holds for the source of the peer (`shares`), in steps of [`STEP`], so that small calls cost no look there.
 
 use crate::shares::{Shares, Source, Tenant};

@@ -7,7 +7,7 @@
 //! until its response is written; *over*, after the last response or what could not be understood. A
 //! request with a known head (`head_cache`) goes from *between* to *busy* (*repeating*) and back
 //! without the library, whose own state stays *between*; any other request is the library's from its first
-//! byte on (`desk`). While it is *resting* the peer does not read its answers, so nothing more is taken.
+//! byte on (`request_slot`). While it is *resting* the peer does not read its answers, so nothing more is taken.
 //!
 //! Invariants:
 //!

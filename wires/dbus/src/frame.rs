@@ -2,11 +2,11 @@
 //!
 //! A header has a fixed part of 16 octets (`Header`) and an array of fields (`Fields`), padded to a multiple
 //! of 8; the body follows. The fixed part is read as soon as it is there, since it tells the length of all;
-//! the fields are read when they are whole, unless the same octets were read before (`seen`).
+//! the fields are read when they are whole, unless the same octets were read before (`header_cache`).
 //!
 //! Invariants after `Fields::read`: each known field stands once, with its type and a valid value; those that
 //! the kind of message needs are there; names are valid by the specification, so they may be used in answers.
-//! Paths may be longer than this side takes, and handles more, which `seen` notes, because a message that
+//! Paths may be longer than this side takes, and handles more, which `header_cache` notes, because a message that
 //! came by a bus must not end the connection for that.
 //!
 //! Fields of unknown codes are stepped over and may pass on (`passes`). Unknown flags are ignored, as the
@@ -158,7 +158,7 @@ pub struct Fields {
     /// What it answers.
     pub reply: u32,
     /// Where that stands among the bytes of the fields. There a header that is the same but for that number
-    /// is recognised (`seen`).
+    /// is recognised (`header_cache`).
     pub reply_at: Option<usize>,
     /// Handles that come with it. 0 without the field.
     pub handles: u32,

@@ -1,7 +1,7 @@
 //! One connection's state; each concern of the protocol is a file of its own beside this one.
 //!
-//! Below it are what it consists of: `greeting` authenticates; `seen`, `routes` and `heads` remember what is
-//! said again and again, `waiting` and `serving` the calls that are open, `subscriptions` who listens. Above
+//! Below it are what it consists of: `greeting` authenticates; `header_cache`, `routes` and `heads` remember what is
+//! said again and again, `pending_calls` and `serving` the calls that are open, `subscriptions` who listens. Above
 //! it is what it does: `admission` begins, `joining` greets the bus; `incoming` takes messages off the
 //! stream, `outgoing` puts them there; `requests` sends calls and takes those that come, `replies` answers
 //! them and takes answers, `signals` sends signals and subscribes.

@@ -1,6 +1,6 @@
 //! One connection's protocol: DCE/RPC, connection-oriented, with ORPC on top; each concern is a file of its own.
 //!
-//! `channel` takes PDUs off the stream and puts messages on it, `assembly` joins fragments, `shield` signs and seals,
+//! `channel` takes PDUs off the stream and puts messages on it, `assembly` joins fragments, `security_context` signs and seals,
 //! `verification` is what stands behind a stub where headers are not signed. The accepting side is in `accepting`, the
 //! connecting side in `connecting`.
 //!

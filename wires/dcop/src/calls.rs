@@ -1,6 +1,6 @@
 //! Calls that are sent: `DCOPCall`, `DCOPSend`, `DCOPFind`.
 //!
-//! The front of a message (from, to, object, function) is made once and remembered (`ways`); behind it stand
+//! The front of a message (from, to, object, function) is made once and remembered (`request_templates`); behind it stand
 //! the length of the data, patched when they are written, and the data. A message that fails half-way, or
 //! gets too large, is taken back.
 //!

@@ -1,6 +1,6 @@
 //! One connection to the server; each concern of the protocol is a file of its own beside this one.
 //!
-//! `incoming` takes messages off the stream, `registration` gets this side a name, `ways` holds what repeated
+//! `incoming` takes messages off the stream, `registration` gets this side a name, `request_templates` holds what repeated
 //! messages begin with, `calls` sends calls, `replies` takes answers, `reasons` asks why a call failed,
 //! `deaths` finds the calls whose callee died, `oversized` fails the calls of messages over the limit,
 //! `serving` takes calls and answers them, `signals` tells and hears.

@@ -6,7 +6,7 @@
 //! fail, and sends and signals are dropped, once the receiver's queue is full.
 //!
 //! The way through it: `router` keeps the connections' lives, `route` passes messages, `builtin` has the
-//! server's own functions, `signals` the signal connections, `peers` the tables and queues; `place` and
+//! server's own functions, `signals` the signal connections, `peers` the tables and queues; `server_socket` and
 //! `program` tell the world of it.
 //!
 //! States (`Phase`): `Open`, until somebody asks it to end or, where it is to end alone, nobody has come for

@@ -1,7 +1,7 @@
 //! SOAP: envelopes around bodies, addressing, correlation of calls and answers, faults, reliable sessions.
 //!
 //! [`SoapChannel`] is one channel's state without framing: framings hand it the payload of one message at a time, and send
-//! what it appends to their ropes. `head` reads what stands before a body and `seen` recognizes it the next time;
+//! what it appends to their ropes. `head` reads what stands before a body and `head_cache` recognizes it the next time;
 //! `template` writes it; `faults` turns failures into faults and back; `rm` numbers messages and repeats those that got
 //! lost.
 //!

@@ -7,7 +7,7 @@
 //! State: in binary form the place of the last text record, whose code becomes that of an end when its
 //! element ends (`foldable`); in text form whether a start tag lacks its `>` (`in_tag`), and where the
 //! names of open elements stand in the output, so that end tags copy them. A value that is no element
-//! (`apart`) and a header inside a body (`part`) are written at the end of the buffer and taken off when
+//! (`detached_value`) and a header inside a body (`part`) are written at the end of the buffer and taken off when
 //! they are complete.
 //!
 //! Invariants:

@@ -1,6 +1,6 @@
 //! One channel's messages in both directions.
 //!
-//! `state` is what a channel knows, with `plans`, `passages` and `listeners` as its parts; the other files are what it does.
+//! `state` is what a channel knows, with `plans`, `head_templates` and `listeners` as its parts; the other files are what it does.
 //!
 //! A message that comes goes through `receiving` (to `attending`, where it is of a reliable session), and
 //! becomes an event or an answer that is owed. A message that goes is made by `sending`, `signals` or

@@ -5,7 +5,7 @@
 //!
 //! `Session` is the state machine of one session, made of `Outgoing` and `Incoming`, one for each sequence.
 //! `Reliable` is what a channel holds of it: over framing the session is the channel's alone, over HTTP it
-//! is shared by all connections of its client and stands among the node's `places`. `headers` reads what
+//! is shared by all connections of its client and stands among the node's `session_table`. `headers` reads what
 //! the protocol adds to messages, `control` writes that and the protocol's own messages.
 
 mod control;

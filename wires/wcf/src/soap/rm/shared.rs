@@ -10,7 +10,7 @@
 //! acknowledged.
 //!
 //! State: a client's session belongs to one connection, or stands among the orphans, or is over. A
-//! service's session is found by its sequence as long as it has a place (`places`).
+//! service's session is found by its sequence as long as it has a place (`session_table`).
 //!
 //! Invariants:
 //!
