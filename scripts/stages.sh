@@ -3,7 +3,7 @@
 # Everything is compiled twice at the most: once by Clippy, whose results rustdoc uses too, and once for the tests.
 
 # Tests that are ended early, and programs of others, leave files behind: all of them go with this folder.
-TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/everywire.XXXXXX")
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/ew.XXXX")
 EVERYWIRE_SKIPS=$TMPDIR/skips
 export TMPDIR EVERYWIRE_SKIPS
 trap 'rm -rf "$TMPDIR"' EXIT
