@@ -87,8 +87,11 @@ impl Accepting {
             Kind::NoObject | Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
             Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
             _ if !serving.orpc => Some(hresult::fault_status(failure)),
-            // The node or a broker has refused the call, or lost it on its way: an HRESULT would say that the method ran.
-            kind if failure.initiator() == Initiator::Peer && failure.status().is_none() => {
+            // The node or a broker has refused the call, or lost it on its way: an HRESULT would say that the method ran. So would
+            // one for what another hop behind here said by a fault.
+            kind if failure.initiator() == Initiator::Peer
+                && (failure.status().is_none() || failure.completed() == Completed::No) =>
+            {
                 hresult::of_no_method(kind, failure.completed())
             }
             _ => None,
