@@ -235,8 +235,8 @@ held_back! {
     ends_of_fragmented_messages_held_back_cost_no_more_than_the_budget_over_dcom: 4,
 }
 
-/// Peers pipeline requests and read none of the answers.
-fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8]) {
+/// Peers pipeline requests and read none of the answers, which begin like this where somebody reads them.
+fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8], begins: &[u8]) {
     let server = Server::frugal(address, &scratch(&format!("unread-{name}")), BUDGET, 16_000);
     let port = port(&server);
     honest(&server);
@@ -246,7 +246,7 @@ fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8]) {
     reader.write_all(requests.get(..requests.len() / 2).expect("some")).expect("sent");
     let mut answer = [0; 100_000];
     reader.read_exact(&mut answer).expect("answers");
-    assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", String::from_utf8_lossy(&answer[..200]));
+    assert!(answer.starts_with(begins), "{}", answer[..200].escape_ascii());
     drop(reader);
     let mut crowd: Vec<(TcpStream, &[u8])> = (0..peers).map(|_| (from(3, port), requests)).collect();
     for _ in 0..5 {
@@ -282,13 +282,40 @@ fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_http() {
         "http://tempuri.org/IRemoteObject/GetBytes",
         "<GetBytes xmlns=\"http://tempuri.org/\"><n>200000</n></GetBytes>",
     );
-    pipeline("http-calls", "basic://127.0.0.1:0", 100, bytes.repeat(200).as_bytes());
+    pipeline("http-calls", "basic://127.0.0.1:0", 100, bytes.repeat(200).as_bytes(), b"HTTP/1.1 200 OK\r\n");
 }
 
 #[test]
 fn pages_that_nobody_reads_cost_no_more_than_the_budget_over_http() {
     let page = "GET /IRemoteObject?wsdl HTTP/1.1\r\nHost: here\r\n\r\n";
-    pipeline("http-pages", "basic://127.0.0.1:0", 20, page.repeat(2000).as_bytes());
+    pipeline("http-pages", "basic://127.0.0.1:0", 20, page.repeat(2000).as_bytes(), b"HTTP/1.1 200 OK\r\n");
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_iiop() {
+    // Requests of GIOP 1.2 for 200,000 octets (CORBA 3.0, 15.4.2): a number, that an answer is wanted, the object's key.
+    let mut body = vec![0; 4];
+    body.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+    body.extend(13u32.to_le_bytes());
+    body.extend(b"IRemoteObject\0\0\0");
+    body.extend(9u32.to_le_bytes());
+    body.extend(b"GetBytes\0\0\0\0");
+    // No service contexts; what follows stands at a multiple of eight from the head of twelve octets on.
+    body.extend(0u32.to_le_bytes());
+    body.resize((body.len() + 12).next_multiple_of(8) - 12, 0);
+    body.extend(200_000u32.to_le_bytes());
+    let mut request = b"GIOP\x01\x02\x01\x00".to_vec();
+    request.extend(u32::try_from(body.len()).expect("small").to_le_bytes());
+    request.extend(body);
+    // Each has a number of its own while it is open.
+    let requests: Vec<u8> = (0..200u32)
+        .flat_map(|number| {
+            request[12..16].copy_from_slice(&number.to_le_bytes());
+            request.clone()
+        })
+        .collect();
+    // A reply without fragments that holds more than the octets: little-endian as ours are.
+    pipeline("iiop-calls", "iiop://127.0.0.1:0", 100, &requests, b"GIOP\x01\x02\x01\x01");
 }
 
 /// Two clients hold both places that there are, and call all the time. Who comes beside them is told why in these words.
