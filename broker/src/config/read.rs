@@ -25,7 +25,7 @@ use toml::de::DeTable;
 
 /// Copies that may wait unless the file says otherwise.
 const QUEUE: usize = 1024;
-/// The most copies of a route: `copies::Copied` has a bit for each.
+/// The most copies of a route: `copies::CopyTicket` has a bit for each.
 const COPIES: usize = 64;
 
 /// Reads a file's text; `folder` is where names of files in it begin.

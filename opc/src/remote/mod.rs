@@ -8,12 +8,12 @@
 //!
 //! ```no_run
 //! use everywire::Node;
-//! use everywire_opc::remote::{DataAccess, Event, Wanted};
+//! use everywire_opc::remote::{DataAccess, Event, SubscriptionRequest};
 //!
 //! let node = Node::new();
 //! let plant = DataAccess::connect(&node, "opcda://historian/Matrikon.OPC.Simulation.1?credentials=ada.cred")?;
 //! let values = plant.read(&["Random.Real4"])?;
-//! let _subscription = plant.subscribe(&["Random.Real4"], Wanted::default(), |event| {
+//! let _subscription = plant.subscribe(&["Random.Real4"], SubscriptionRequest::default(), |event| {
 //!     if let Event::Values(values) = event {
 //!         values.iter().for_each(|one| println!("{} {} {}", one.item, one.value.data, one.value.quality));
 //!     }

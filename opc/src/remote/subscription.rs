@@ -149,7 +149,7 @@ pub(super) type Listener = Box<dyn Fn(Event) + Send + Sync>;
 
 /// Items that are subscribed to. It ends when it is dropped, which waits for nobody: the server is told soon after.
 ///
-/// All subscriptions of one [`DataAccess`](super::DataAccess) and its clones share a thread, on which [`Event::ActiveSubscription`], [`Event::Lost`] and
+/// All subscriptions of one [`DataAccess`](super::DataAccess) and its clones share a thread, on which [`Event::Live`], [`Event::Lost`] and
 /// values that are asked for are told; callbacks are told on threads of the runtime. A listener that takes its time keeps the others of
 /// that server waiting.
 #[must_use = "a subscription ends when it is dropped"]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// A thread has a `super::call_permit::Turn`: it is about to begin a call, or waits for its outcome.
+/// A thread has a `super::call_permit::CallPermit`: it is about to begin a call, or waits for its outcome.
 const RESERVED: u8 = 1;
 /// The session has a call without an outcome.
 const BUSY: u8 = 2;

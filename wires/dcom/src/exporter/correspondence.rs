@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-/// What a connection's bodies carry in [`everywire_model::body::Beside::wire_state`]: the exporter, and the security of references
+/// What a connection's bodies carry in [`everywire_model::body::Attachments::wire_state`]: the exporter, and the security of references
 /// that come in. A body in which there may be references has one of its own ([`Correspondence::of_one_body`]).
 pub struct Correspondence {
     /// The node's exporter.

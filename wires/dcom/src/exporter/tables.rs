@@ -58,7 +58,7 @@ pub struct Exporter {
 /// How many entries the tables of an exporter have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Objects of this node that are known elsewhere, or kept by [`Hold`](super::Hold)s.
+    /// Objects of this node that are known elsewhere, or kept by [`ExportGuard`](super::ExportGuard)s.
     pub objects: usize,
     /// Interfaces of them.
     pub ipids: usize,

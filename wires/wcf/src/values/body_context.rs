@@ -16,7 +16,7 @@ pub const TEXT: u32 = 1;
 /// Sessions that recognize a head know where the wrapper's start ends and spare their readers that.
 pub const BINARY_INSIDE: u32 = 2;
 
-/// What reading bodies of a session takes: it goes into [`everywire_model::body::Beside::wire_state`], one for each
+/// What reading bodies of a session takes: it goes into [`everywire_model::body::Attachments::wire_state`], one for each
 /// connection, replaced when words were learnt.
 #[derive(Debug, Clone, Default)]
 pub struct BodyContext {
