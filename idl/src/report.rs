@@ -104,7 +104,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// A cell for a type that is used before it is complete. Shapes that refer to themselves hold it, so it lives as long as the process;
-    /// `again.rs` sees to it that the same files make it once.
+    /// `read_cache.rs` sees to it that the same files make it once.
     pub(crate) fn cell<T>(&mut self) -> &'static OnceLock<T> {
         self.has_cells = true;
         Box::leak(Box::default())

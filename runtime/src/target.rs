@@ -14,8 +14,8 @@
 //! lead to another attempt. Deadlines are times of the clock, made once for each call; connecting, waiting
 //! for a turn, forwards and the answer all come out of them.
 //!
-//! One thread at a time makes a connection (`Ways::connecting`), so that threads that begin at the same time make
-//! one and not several; what was found before can be seen meanwhile (`Ways::now`). What must not block asks
+//! One thread at a time makes a connection (`RouteCache::connecting`), so that threads that begin at the same time make
+//! one and not several; what was found before can be seen meanwhile (`RouteCache::now`). What must not block asks
 //! before (`Target::is_ready`, `prepare`): a search runs on a thread of the pool, one for all futures with the
 //! same deadline.
 

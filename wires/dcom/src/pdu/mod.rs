@@ -4,7 +4,7 @@
 //!
 //! Everything is written little-endian: the receiver converts (C706 14.1). A count that has 8 bits on the wire is cut together with
 //! its list, so the two never disagree. Lengths are patched in when the PDU is complete (`frame::set_length`). A security trailer is
-//! added by `session::shield`, not here.
+//! added by `session::security_context`, not here.
 //!
 //! States: none. A `Pdu` is a value; what may come when is the business of the sessions.
 //!

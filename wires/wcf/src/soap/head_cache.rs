@@ -201,7 +201,7 @@ impl CachedHead {
             after: document.get(start + hole..first.inside)?.into(),
             tail: tail.into(),
             place,
-            // A fresh context: its address is what `Passages` knows the head by.
+            // A fresh context: its address is what `HeadTemplates` knows the head by.
             kept: ForwardInfo { context: Context::from(&[1][..]), ..ForwardInfo::of(head) },
             action: action.map(Into::into),
             key: Bytes::copy_from_slice(key),

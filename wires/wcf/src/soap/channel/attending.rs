@@ -36,7 +36,7 @@ impl SoapChannel {
                 .as_ref()
                 .is_none_or(|held| node.is_some() || (http && held.session().is_over()));
             if node.is_some_and(|node| again.is_none() && !node.sequences.make_room(now, &self.owner)) {
-                // Nobody could make room (`rm::places`).
+                // Nobody could make room (`rm::session_table`).
                 let reason = "The sequence was not created: there are too many here.";
                 let action = head.action.as_deref().unwrap_or_default();
                 let is_new = action.starts_with(Version::Oasis.namespace());

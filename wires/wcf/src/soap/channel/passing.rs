@@ -7,7 +7,7 @@
 //! In binary XML a message refers to words of the session that it came by. A session that has told its peer no words of its own
 //! takes over those, numbers and all, and tells them in front as they came; one that has writes the words out.
 //!
-//! A head that came before in the same bytes ([`crate::soap::seen`]) leaves as it left before, with the same changes of headers: [`Passages`]
+//! A head that came before in the same bytes ([`crate::soap::head_cache`]) leaves as it left before, with the same changes of headers: [`HeadTemplates`]
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
 use super::head_templates::HeadFields;
