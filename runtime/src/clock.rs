@@ -1,6 +1,7 @@
 //! The time, where some milliseconds more or less do not matter.
 
 use rustix::event::Timespec;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -12,17 +13,33 @@ pub(crate) const TICK: Duration = Duration::from_millis(10);
 pub(crate) fn lately() -> Instant {
     /// A moment, and the time of the same clock just after it.
     static ANCHOR: OnceLock<(Instant, Duration)> = OnceLock::new();
-    let (anchor, time) = ANCHOR.get_or_init(|| {
-        loop {
-            let anchor = Instant::now();
-            let time = time_of(libc::CLOCK_MONOTONIC);
-            // Whoever was interrupted in between asks again: the difference stays for good.
-            if anchor.elapsed() < Duration::from_millis(1) {
-                return (anchor, time);
+    #[cold]
+    fn anchored(time: libc::timespec) -> Instant {
+        let (anchor, begin) = ANCHOR.get_or_init(|| {
+            loop {
+                let anchor = Instant::now();
+                let time = duration(read_clock(libc::CLOCK_MONOTONIC));
+                // Whoever was interrupted in between asks again: the difference stays for good.
+                if anchor.elapsed() < Duration::from_millis(1) {
+                    return (anchor, time);
+                }
             }
+        });
+        *anchor + duration(time).saturating_sub(*begin)
+    }
+    thread_local! {
+        /// The last tick that this thread has seen: several calls fall into one.
+        static SEEN: Cell<Option<(libc::timespec, Instant)>> = const { Cell::new(None) };
+    }
+    let time = read_clock(libc::CLOCK_MONOTONIC_COARSE);
+    match SEEN.get() {
+        Some((seen, instant)) if (seen.tv_nsec, seen.tv_sec) == (time.tv_nsec, time.tv_sec) => instant,
+        _ => {
+            let instant = anchored(time);
+            SEEN.set(Some((time, instant)));
+            instant
         }
-    });
-    *anchor + time_of(libc::CLOCK_MONOTONIC_COARSE).saturating_sub(*time)
+    }
 }
 
 /// A time to wait, as the kernel's calls take it; beyond what they can say, the most they can.
@@ -95,16 +112,20 @@ fn ticks() -> Option<u64> {
 
 /// The time of a clock. By libc and not by rustix, whose own way to the kernel's clocks valgrind does not survive.
 #[inline]
-fn time_of(clock: libc::clockid_t) -> Duration {
+fn read_clock(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time to be written is this one, which is ours alone. A clock that is not there leaves it as it is.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
-    // In seconds and a rest, as `Instant` has it: so nothing is divided.
+    time
+}
+
+/// In seconds and a rest, as `Instant` has it: so nothing is divided.
+fn duration(time: libc::timespec) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn nanos_of(clock: libc::clockid_t) -> u64 {
-    u64::try_from(time_of(clock).as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(duration(read_clock(clock)).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -263,7 +263,8 @@ impl Connection {
         ask: OutboundRequest<'_>,
         now: Instant,
     ) -> Result<Result<CallId, Failure>, Failure> {
-        if now > core.used + QUIET && !core.reading && core.failed.is_none() {
+        // Mostly the clock has not ticked since the last call.
+        if now != core.used && now > core.used + QUIET && !core.reading && core.failed.is_none() {
             // Notice a goodbye before trusting the connection with a call. It is not looked for behind what a peer
             // says without end, who would hold up the call for as long, whatever its deadline.
             for _ in 0..READS {
