@@ -76,6 +76,9 @@ struct Route {
     again: AtomicBool,
 }
 
+/// What came of asking once, or in the end. `Err`: nothing was sent, where it is of one connection. `None`: there is no outcome (a oneway).
+type Answered = Result<Option<Outcome<Body>>, Failure>;
+
 /// Numbers calls of futures, from 1; those of callbacks begin at 2^63 (`backward`).
 static TICKETS: AtomicU64 = AtomicU64::new(1);
 
@@ -178,11 +181,28 @@ impl Remote {
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the
     /// call ran. `ask` begins the call on the connection that it is given and waits; its `Err` says that
     /// nothing was sent. `None`: the call has no outcome (a oneway).
-    fn ask(
+    #[inline]
+    fn ask(&self, until: Option<Instant>, mut ask: impl FnMut(&Route) -> Answered) -> Answered {
+        // The turn is given back when the outcome is there.
+        let (way, turn) = self.way(until)?;
+        let answered = ask(&way);
+        match answered {
+            Ok(Some(Outcome::Done(_))) => way.located.store(true, Ordering::Relaxed),
+            Ok(None) => {}
+            _ => return self.ask_on(until, (way, turn), answered, &mut ask),
+        }
+        answered
+    }
+
+    /// The same from the first answer on, which has no results.
+    #[inline(never)]
+    fn ask_on(
         &self,
         until: Option<Instant>,
-        mut ask: impl FnMut(&Route) -> Result<Option<Outcome<Body>>, Failure>,
-    ) -> Result<Option<Outcome<Body>>, Failure> {
+        (mut way, mut _turn): (Arc<Route>, CallPermit),
+        mut answered: Answered,
+        ask: &mut dyn FnMut(&Route) -> Answered,
+    ) -> Answered {
         let mut forwards = 0;
         let mut retried = false;
         // Whether the call may have run: then nothing but that way leads on.
@@ -191,10 +211,8 @@ impl Remote {
             Completed::No if under_way => failure.with_completed(Completed::Maybe),
             _ => failure,
         };
-        // The turn is given back when the outcome is there.
-        let (mut way, mut _turn) = self.way(until)?;
         loop {
-            let again = match ask(&way) {
+            match answered {
                 Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
                     forwards += 1;
                     under_way |= reference.is_under_way();
@@ -202,7 +220,6 @@ impl Remote {
                         self.find(&reference, until).map_err(|failure| told(failure, under_way))?;
                     way.located.store(true, Ordering::Relaxed);
                     *lock(&self.ways.now) = (!under_way).then(|| Arc::clone(&way));
-                    continue;
                 }
                 Ok(Some(Outcome::Moved(_))) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
@@ -220,40 +237,35 @@ impl Remote {
                     let Ok(next) = self.find(&self.reference, until) else { return Err(failure) };
                     (way, _turn) = next;
                     *lock(&self.ways.now) = Some(Arc::clone(&way));
-                    continue;
                 }
                 Ok(Some(Outcome::Failed(failure)))
-                    if failure.kind() == Kind::Unreachable
-                        && failure.completed() == Completed::No
-                        && way.connection.is_over() =>
+                    if failure.kind() != Kind::Unreachable
+                        || failure.completed() != Completed::No
+                        || !way.connection.is_over() =>
                 {
-                    failure
+                    return Err(failure);
                 }
-                Ok(Some(Outcome::Failed(failure))) => return Err(failure),
-                Ok(outcome) => {
-                    if outcome.is_some() && !under_way {
+                Err(failure) | Ok(Some(Outcome::Failed(failure))) => {
+                    if retried {
+                        return Err(failure);
+                    }
+                    retried = true;
+                    (way, _turn) = self.way(until)?;
+                }
+                outcome => {
+                    if matches!(outcome, Ok(Some(_))) && !under_way {
                         way.located.store(true, Ordering::Relaxed);
                     }
-                    return Ok(outcome);
+                    return outcome;
                 }
-                Err(failure) => failure,
-            };
-            if retried {
-                return Err(again);
             }
-            retried = true;
-            (way, _turn) = self.way(until)?;
+            answered = ask(&way);
         }
     }
 
     /// Calls and waits; without a reply, if that is wanted and the wire has such calls.
     #[inline]
-    fn call(
-        &self,
-        method: Method<'_>,
-        arguments: &dyn Encode,
-        oneway: bool,
-    ) -> Result<Option<Outcome<Body>>, Failure> {
+    fn call(&self, method: Method<'_>, arguments: &dyn Encode, oneway: bool) -> Answered {
         let (now, until) = self.times();
         let ask = |way: &Route| {
             let nothing = oneway && way.connection.wire.capabilities().oneway;
