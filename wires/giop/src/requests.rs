@@ -65,17 +65,21 @@ impl GiopSession {
     /// encode, or the message gets too large. Nothing was sent.
     pub(crate) fn request(&mut self, call: &Call<'_>) -> Result<CallId, Failure> {
         self.check_can_ask()?;
+        let carries = call.arguments.carries();
+        let is_passed = carries.body.is_some() || carries.headers.is_some();
+        let with_context = WithContext(call.arguments);
+        let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
+        if !is_passed && let Some(id) = self.request_as_before(call, values)? {
+            return Ok(id);
+        }
         // Not the first request alone: that may have gone to a `corbaloc`, which tells nothing.
         if self.fragment == 0 && components::has_mark_of_sun(call.profile) {
             self.meet_sun();
         }
-        let carries = call.arguments.carries();
-        if carries.body.is_some() || carries.headers.is_some() {
+        if is_passed {
             return self.request_with(call, carries);
         }
         let minor = call.profile.version.1.min(2);
-        let with_context = WithContext(call.arguments);
-        let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
         // The first request of a connection says which code sets the client uses; GIOP 1.0 knows of none.
         let (dialect, says) = match self.dialect {
             _ if minor == 0 => (Dialect::default(), false),
@@ -100,6 +104,47 @@ impl GiopSession {
             }
         }
         Ok(CallId(id.into()))
+    }
+
+    /// Sends a call whose message begins as that of another one did (`request_heads`): in GIOP 1.2, not split, when the character sets
+    /// are agreed on and the server has taken the key of an object for its name. `None`: this one does not, and nothing was sent.
+    #[inline]
+    fn request_as_before(&mut self, call: &Call<'_>, values: &dyn Encode) -> Result<Option<CallId>, Failure> {
+        let profile = call.profile;
+        let Some(dialect) = self.dialect.filter(|_| self.sets_told == CodeSetState::Heard) else {
+            return Ok(None);
+        };
+        if profile.version.1 < 2
+            || self.fragment != 0
+            || self.addressing != Addressing::Key
+            || self.trials.is_on()
+        {
+            return Ok(None);
+        }
+        let is_asked = call.expects == Expects::Reply;
+        let Some(head) = self.heads.get(profile, call.method.name(), is_asked) else { return Ok(None) };
+        if !head.is_made_with(profile) && components::has_mark_of_sun(profile) {
+            return Ok(None);
+        }
+        let id = self.next_id;
+        let without_padding = head.without_padding;
+        let mark = self.out.mark();
+        let (start, header) = (self.out.position(), self.out.flat().len());
+        head.put(self.out.flat(), id);
+        let before = self.out.position();
+        let limit = limits::largest(&self.limits);
+        let dialect = Dialect { minor: 2, ..dialect };
+        let sink = CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit);
+        let written = values.encode(&mut sink.over(self.local));
+        if self.out.position() == before {
+            self.out.flat().truncate(header + without_padding);
+        }
+        self.close_message(mark, start, header, written)?;
+        self.take_id(2);
+        if is_asked {
+            self.waiting.push_back(id);
+        }
+        Ok(Some(CallId(id.into())))
     }
 
     /// Writes a request, with the values that `values` appends. `told` are the character sets to tell the peer.
@@ -169,7 +214,23 @@ impl GiopSession {
     ///
     /// # Errors
     /// The header does not decode, or names its target in a way that does not exist.
+    #[inline]
     pub(crate) fn request_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
+        if header.minor == 2
+            && let Some(end) = self.last_head.end_in(&message, header.little)
+            && let (Some(id), Some(&flags)) = (number_of(header, &message), message.get(HEADER + 4))
+        {
+            let (key, operation) = (self.last_head.key.clone(), self.last_head.operation.clone());
+            // The body is aligned at 8, from the beginning of the message.
+            let body = end.next_multiple_of(8);
+            return self.called(header, id, flags, key, operation, None, body, None, message);
+        }
+        self.new_request_in(header, message)
+    }
+
+    /// A call that does not begin as the last one did.
+    #[inline(never)]
+    fn new_request_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut sets = None;
         let (mut passes, mut of_sun) = (false, false);
@@ -195,6 +256,10 @@ impl GiopSession {
             let start = get.pos;
             contexts::each(&mut get, &mut see)?;
             list = start..get.pos;
+            if get.pos == start.next_multiple_of(4) + 4 {
+                // No contexts, so the next request may begin so, too.
+                self.last_head.keep(&message, header.little, get.pos, &key, &operation);
+            }
             // The body is aligned at 8 in 1.2; that padding may be missing if there is no body.
             get.align(8);
         } else {
@@ -220,6 +285,8 @@ impl GiopSession {
     /// service contexts, if any of them may pass on; `sets` are the character sets that the request tells, or
     /// the number of one that is unknown here. `_is_a` and `_non_existent` are questions about the object and
     /// no calls of a servant, so they become probes.
+    // For a request that begins as the last one did, half of it is settled where it is compiled.
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn called(
         &mut self,
@@ -488,6 +555,13 @@ fn key_of_profile(get: &mut Get<'_>) -> Result<Range<usize>, ProtocolError> {
     let start = get.pos - data.len();
     let key = ior::key_of_profile(data)?;
     Ok(start + key.start..start + key.end)
+}
+
+/// The number of a request of GIOP 1.2.
+#[inline]
+fn number_of(header: &Header, message: &[u8]) -> Option<u32> {
+    let raw = *message.get(HEADER..)?.first_chunk()?;
+    Some(if header.little { u32::from_le_bytes(raw) } else { u32::from_be_bytes(raw) })
 }
 
 /// Where octets behind their count stand in the message.

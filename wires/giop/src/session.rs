@@ -22,9 +22,11 @@ use crate::addressing_trials::{Addressing, AddressingTrials};
 use crate::codesets::Dialect;
 use crate::frame::{self, Header, MessageKind};
 use crate::limits;
+use crate::request_heads::{InboundHead, RequestHeads};
 use crate::sink::over;
 use bytes::BytesMut;
 use everywire_model::MessageClock;
+use everywire_model::send_buffer::Mark;
 use everywire_model::{
     Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
     Profile, SendBuffer, Session, Violation, Visit,
@@ -75,6 +77,10 @@ pub(crate) struct GiopSession {
     pub(crate) addressing: Addressing,
     /// Requests that may have to name their objects in another way.
     pub(crate) trials: AddressingTrials,
+    /// What requests begin with that were sent before.
+    pub(crate) heads: RequestHeads,
+    /// What the last request that came begins with.
+    pub(crate) last_head: InboundHead,
     /// Messages of which fragments are missing.
     pub(crate) assemblies: Vec<Assembly>,
     /// Bytes that all assemblies hold, or will when their current fragments are here.
@@ -270,7 +276,21 @@ impl GiopSession {
         let mark = self.out.mark();
         let (start, header) = (self.out.position(), self.out.flat().len());
         frame::put(self.out.flat(), minor, kind);
-        let result = fill(self, start).and_then(|()| {
+        let filled = fill(self, start);
+        self.close_message(mark, start, header, filled)
+    }
+
+    /// Ends a message that was written: its size goes into the header that begins at `header` of the flat buffer. `start` is the position
+    /// at which it began. Where it was not written to its end, or is too large, everything since the mark is taken back.
+    #[inline]
+    pub(crate) fn close_message(
+        &mut self,
+        mark: Mark,
+        start: usize,
+        header: usize,
+        filled: Visit<()>,
+    ) -> Visit<()> {
+        let result = filled.and_then(|()| {
             let size = self.out.position() - start;
             let limit = limits::largest(&self.limits);
             if size as u64 > limit {

@@ -10,6 +10,7 @@ mod fragments;
 mod golden;
 mod passing;
 mod references;
+mod request_heads;
 mod support;
 mod typecodes;
 mod value_types;
