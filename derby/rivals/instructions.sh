@@ -12,7 +12,8 @@
 #   all             each of them
 #
 # Each side runs twice, with two numbers of calls; the difference is what the calls cost, without start and end. Only the
-# side that is counted runs under callgrind. Prints one line for each: WAY CONTESTANT SIDE INSTRUCTIONS, and exits with 1 if ours
+# side that is counted runs under callgrind, and of a client only what the call itself executes: what it measures and prints is no part of
+# the contestant. Prints one line for each: WAY CONTESTANT SIDE INSTRUCTIONS, and exits with 1 if ours
 # executes more than omniORB on either side. With PROFILES=FOLDER the profiles of the longer runs are kept there.
 set -euo pipefail
 
@@ -103,7 +104,15 @@ call() { # CONTESTANT REFS CALLS [PREFIX...]
 # Instructions in a callgrind file.
 total() { awk '/^(summary|totals):/ { print $2; exit }' "$1"; }
 
-profile() { echo valgrind --tool=callgrind --callgrind-out-file="$1" --error-limit=no -q; }
+profile() { echo valgrind --tool=callgrind --callgrind-out-file="$1" --error-limit=no -q "${@:2}"; }
+
+# What the stub executes, with all that it calls.
+stub() { # CONTESTANT
+  case $1 in
+    omniorb) echo '--toggle-collect=_objref_benchmarking::in_out_int_call*' ;;
+    everywire) echo '--toggle-collect=*generated::Stub*::in_out_int*' ;;
+  esac
+}
 
 # Both leave their count in `result`: a subshell would lose the list of servers to be stopped.
 result=0
@@ -112,7 +121,7 @@ client_side() { # CONTESTANT
   serve "$1" "$refs"
   for calls in $few $more; do
     # shellcheck disable=SC2046 # the words of the prefix
-    call "$1" "$refs" "$calls" $(profile "$dir/$1.client.$calls")
+    call "$1" "$refs" "$calls" $(profile "$dir/$1.client.$calls" "$(stub "$1")")
   done
   end "${servers[-1]}"
   result=$((($(total "$dir/$1.client.$more") - $(total "$dir/$1.client.$few")) / (more - few)))
