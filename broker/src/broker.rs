@@ -314,16 +314,16 @@ impl Inner {
 
     /// The listeners of a configuration: those that are open already, and new ones, which do not listen yet.
     fn fronts(&self, plan: &Plan, open: &[Arc<Front>]) -> Vec<Arc<Front>> {
-        let front = |(listen, wire): (&Listen, &&'static dyn Wire)| {
+        let front = |((listen, wire), back): ((&Listen, &&'static dyn Wire), &bool)| {
             let known =
                 open.iter().find(|front| front.name == listen.name && front.address == listen.address);
             known.map(Arc::clone).unwrap_or_else(|| {
                 let calls = Arc::<Calls>::default();
                 let builder = self.builder(&plan.config, &listen.name, &calls);
-                Front::new(listen, *wire, builder, calls, self.metrics.unmatched())
+                Front::new(listen, *wire, *back, builder, calls, self.metrics.unmatched())
             })
         };
-        plan.config.listens.iter().zip(&plan.wires).map(front).collect()
+        plan.config.listens.iter().zip(&plan.wires).zip(&plan.calls_back).map(front).collect()
     }
 
     /// Has new listeners listen.
@@ -468,7 +468,9 @@ fn watches(
             continue;
         }
         let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
-        let tells = |front: &&Arc<Front>| front.wire.capabilities().signals;
+        // Whoever is called back over its own connection hears signals by that.
+        let tells =
+            |front: &&Arc<Front>| front.wire.capabilities().signals && !(plan.calls_back && front.calls_back);
         let to: Vec<_> = to.filter(tells).map(Arc::downgrade).collect();
         if to.is_empty() {
             continue;

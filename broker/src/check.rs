@@ -15,6 +15,7 @@ use crate::admin;
 use crate::config::{Config, CopyTo, Mistakes, Mode, WithPosition};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, referents};
+use everywire::Bytes;
 use everywire::layer::Pattern;
 use everywire_model::{
     Capabilities, Codec, Failure, Initiator, Interface, Kind, Operation, Shape, Sink, Visit, Wire,
@@ -52,6 +53,8 @@ pub struct Report {
     pub twice: Vec<String>,
     /// Signals by name.
     pub signals: Vec<(String, Fidelity)>,
+    /// What targets call back with an answer, over the connection that a caller has made, by name.
+    pub callbacks: Vec<(String, Fidelity)>,
     /// What holds for all calls of it, each in one sentence.
     pub notes: Vec<&'static str>,
 }
@@ -71,7 +74,8 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     for route in &plan.routes {
         for at in &route.listens {
             if let (Some(listen), Some(wire)) = (plan.config.listens.get(*at), plan.wires.get(*at)) {
-                reports.push(report(route, &listen.name, *wire));
+                let back = plan.calls_back.get(*at).copied().unwrap_or_default();
+                reports.push(report(route, &listen.name, *wire, back));
             }
         }
     }
@@ -100,7 +104,7 @@ fn folders(plan: &Plan) -> Result<(), Mistakes> {
 
 /// What one route carries from one listener. On one wire, and where callers are sent to the target, nothing
 /// is translated: then only what the wire itself cannot do is told.
-fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report {
+fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire, back: bool) -> Report {
     let far = route.targets.first().map_or(near, |target| target.wire);
     let interface: &Interface = &route.interface;
     let whole = near.name() == far.name() || *route.config.mode == Mode::Redirect;
@@ -129,9 +133,15 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
             None => [near, far]
                 .into_iter()
                 .find_map(|wire| unfit(wire, &signal.fields))
+                .or_else(|| deaf(route, near, back))
                 .map_or(Fidelity::Whole, Fidelity::Never),
         };
         (signal.label.to_string(), crossing)
+    });
+    let callbacks = route.back.iter().flat_map(|called| called.operations.iter());
+    let callbacks = callbacks.filter(|operation| !operation.oneway).map(|operation| {
+        let never = unheard(route, near, back).map(Fidelity::Never);
+        (operation.label.to_string(), never.unwrap_or_else(|| fits(operation, near)))
     });
     Report {
         route: route.config.name.value.clone(),
@@ -142,8 +152,36 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire) -> Report 
         operations: operations.collect(),
         twice: twice.map(|(_, operation)| operation.label.to_string()).collect(),
         signals: signals.collect(),
+        callbacks: callbacks.collect(),
         notes: notes(route, near),
     }
+}
+
+/// Why a wire on which signals are calls over the connection of whoever hears them carries none, if so: by what the addresses say.
+fn deaf(route: &RoutePlan, near: &dyn Wire, back: bool) -> Option<String> {
+    let own = |wire: &dyn Wire| wire.capabilities().signals_by_object;
+    if own(near) && !back {
+        return Some(format!("{} calls nobody back at the listener's address", near.name()));
+    }
+    let mut targets = route.targets.iter().filter(|target| own(target.wire));
+    let lacks = targets.any(|target| target.called_back(&Bytes::new()).is_none());
+    lacks.then(|| {
+        format!(
+            "{} calls nobody back at the targets' address",
+            route.targets.first().map_or("", |target| target.wire.name())
+        )
+    })
+}
+
+/// Why what targets ask their callers, over the connections of those, does not reach the callers of this listener.
+fn unheard(route: &RoutePlan, near: &dyn Wire, back: bool) -> Option<String> {
+    if *route.config.mode == Mode::Redirect || (route.calls_back && back) {
+        return None;
+    }
+    let far = route.targets.first().map_or(near, |target| target.wire);
+    let lacks = [near, far].into_iter().find(|wire| !wire.capabilities().signals_by_object);
+    let over = |wire: &dyn Wire| format!("{} calls nobody back over the caller's connection", wire.name());
+    lacks.map(over).or_else(|| deaf(route, near, back))
 }
 
 /// What holds for all calls of a route from one listener, beside its operations.
@@ -354,20 +392,19 @@ impl fmt::Display for Report {
         let Self { route, listener, wires: (near, far), interface, key, twice, .. } = self;
         writeln!(f, "route {route}: {interface} from {listener} ({near}, key {key}) to {far}")?;
         self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))?;
-        let width = self.operations.iter().chain(&self.signals).map(|(name, _)| name.chars().count()).max();
+        let unasked = || self.signals.iter().chain(&self.callbacks);
+        let width = self.operations.iter().chain(unasked()).map(|(name, _)| name.chars().count()).max();
         let width = width.unwrap_or_default();
-        let tag = |signal: bool| if signal { "signal " } else { "" };
-        let all =
-            self.operations.iter().map(|one| (one, false)).chain(self.signals.iter().map(|one| (one, true)));
-        for ((name, crossing), signal) in all {
-            let again = if !signal && twice.contains(name) { ", may run twice" } else { "" };
+        let all = [("", &self.operations), ("signal ", &self.signals), ("callback ", &self.callbacks)];
+        for (tag, (name, crossing)) in
+            all.iter().flat_map(|(tag, list)| list.iter().map(move |one| (tag, one)))
+        {
+            let again = if tag.is_empty() && twice.contains(name) { ", may run twice" } else { "" };
             match crossing {
-                Fidelity::Whole => writeln!(f, "  {name:width$}  {}crosses{again}", tag(signal))?,
-                Fidelity::Never(why) => {
-                    writeln!(f, "  {name:width$}  {}does not cross: {why}", tag(signal))?;
-                }
+                Fidelity::Whole => writeln!(f, "  {name:width$}  {tag}crosses{again}")?,
+                Fidelity::Never(why) => writeln!(f, "  {name:width$}  {tag}does not cross: {why}")?,
                 Fidelity::Loses(lost) => {
-                    writeln!(f, "  {name:width$}  {}crosses{again}, but {}", tag(signal), lost.join("; "))?;
+                    writeln!(f, "  {name:width$}  {tag}crosses{again}, but {}", lost.join("; "))?;
                 }
             }
         }

@@ -11,6 +11,7 @@
 //! Invariants: an object is never without a gate between two configurations that both serve it; no lock is
 //! held while a call is passed on; calls of one connection reach their gate in their order (`keeps_order`).
 
+use crate::callbacks::CallbackGate;
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
 use crate::metrics::Metrics;
@@ -36,6 +37,8 @@ pub(crate) struct Front {
     pub(crate) name: String,
     pub(crate) wire: &'static dyn Wire,
     pub(crate) node: Node,
+    /// Whether callers can be called back over the connections that they make.
+    pub(crate) calls_back: bool,
     /// As the file has it.
     pub(crate) address: String,
     /// Where it listens.
@@ -46,6 +49,8 @@ pub(crate) struct Front {
     pub(crate) calls: Arc<Calls>,
     /// The objects, with their routes and a print of their contracts (`fingerprint`).
     gates: Mutex<HashMap<ObjectInterface, (Cell, String)>>,
+    /// What stands for the callback contracts of targets that call callers back.
+    callback_gates: Mutex<HashSet<Bytes>>,
 }
 
 impl Front {
@@ -53,6 +58,7 @@ impl Front {
     pub(crate) fn new(
         listen: &Listen,
         wire: &'static dyn Wire,
+        calls_back: bool,
         builder: Builder,
         calls: Arc<Calls>,
         unmatched: Counter,
@@ -61,11 +67,13 @@ impl Front {
             name: listen.name.clone(),
             wire,
             node: Node::from(builder.build()),
+            calls_back,
             address: listen.address.clone(),
             bound: OnceLock::new(),
             unmatched,
             calls,
             gates: Mutex::default(),
+            callback_gates: Mutex::default(),
         })
     }
 
@@ -113,6 +121,8 @@ impl Front {
     /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
     pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<ObjectInterface, Vec<Arc<Route>>>) {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before anybody is called back.
+        let unused = self.set_callback_gates(wanted.values().flatten());
         let places: HashSet<ObjectInterface> = wanted.keys().cloned().collect();
         for (place, routes) in wanted {
             let Some(first) = routes.first() else { continue };
@@ -147,6 +157,26 @@ impl Front {
                 *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
             }
         }
+        for key in unused {
+            self.node.withdraw_prefix(&key);
+        }
+    }
+
+    /// Has callbacks of the routes' targets understood here. Returns the keys of those that nobody needs any more.
+    fn set_callback_gates<'r>(&self, routes: impl Iterator<Item = &'r Arc<Route>>) -> Vec<Bytes> {
+        let mut held = self.callback_gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = HashSet::new();
+        for target in routes.filter(|_| self.calls_back).flat_map(|route| &route.targets) {
+            let Some(back) = target.back() else { continue };
+            if !held.contains(&back.key) {
+                let gate = CallbackGate { callbacks: back.callbacks.clone(), target: Arc::downgrade(target) };
+                self.node.export_prefix(&back.key, Arc::new(gate));
+            }
+            wanted.insert(back.key.clone());
+        }
+        let unused = held.difference(&wanted).cloned().collect();
+        *held = wanted;
+        unused
     }
 
     /// Takes no new calls, lets those under way end, and closes.

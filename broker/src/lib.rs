@@ -18,6 +18,7 @@ mod admin;
 mod balance;
 mod breaker;
 mod broker;
+mod callbacks;
 mod callers;
 mod calls;
 mod check;

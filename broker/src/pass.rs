@@ -1,4 +1,5 @@
-//! Pass-through without a contract: encoded bodies that nobody here reads, with the headers beside them.
+//! Pass-through without a contract: encoded bodies that nobody here reads, with the headers beside them. And the connections that a
+//! caller has for itself, which routes with a callback contract give to callers, too ([`crate::callbacks`]).
 //!
 //! A route without a contract leads from listeners to targets of one wire. Each connection of a caller has
 //! connections of its own to the targets ([`everywire::PrivateConnections`]), so that what the caller has agreed on with
@@ -17,6 +18,7 @@
 //! Locks: the table of callers is held for look-ups only. The lock of a `EarlyMessages` is held while its signal is
 //! sent, so that a caller's signals stay in order; whoever sends may block.
 
+use crate::callbacks::{Backward, CallbackServant};
 use crate::config::RouteConfig;
 use crate::front::Front;
 use crate::hops;
@@ -240,6 +242,8 @@ pub(crate) struct Lanes {
     pub(crate) listening: AtomicUsize,
     /// What callers say unasked, in order, by their connections.
     sayings: Mutex<ByNumber<u64, Arc<Mutex<EarlyMessages>>>>,
+    /// Of a route with a callback contract: how its callers are called back.
+    back: Option<Backward>,
 }
 
 /// What a caller says while its connection to the target is being made.
@@ -265,9 +269,12 @@ struct Client {
 }
 
 impl Client {
-    fn new(link: &Arc<dyn Link>, near: &Front, timeout: Duration) -> Self {
+    fn new(link: &Arc<dyn Link>, near: &Front, timeout: Duration, back: Option<&Backward>) -> Self {
         let (link, apart) = (Arc::downgrade(link), near.node.apart());
-        if near.wire.capabilities().callbacks_on_connection {
+        if let Some(back) = back {
+            let (link, back) = (Weak::clone(&link), back.clone());
+            apart.serve_back(Arc::new(CallbackServant { link, back, timeout }));
+        } else if near.wire.capabilities().callbacks_on_connection {
             apart.serve_back(Arc::new(ReverseServant { link: Weak::clone(&link), timeout }));
         }
         Self { link, apart, lanes: HashMap::new(), last: None, signals: None }
@@ -330,10 +337,44 @@ fn give_back(mut request: Request, outcome: &Outcome<Body>) {
 }
 
 impl Lanes {
-    pub(crate) fn new(reference: Reference, made: bool, timeout: Duration, hops: u32) -> Self {
+    pub(crate) fn new(
+        reference: Reference,
+        made: bool,
+        timeout: Duration,
+        hops: u32,
+        back: Option<Backward>,
+    ) -> Self {
         let (clients, sayings) = (Mutex::default(), Mutex::default());
         let (held, listening) = (WaitingCalls::default(), AtomicUsize::new(0));
-        Self { reference, made, timeout, hops, clients, held, listening, sayings }
+        Self { reference, made, timeout, hops, clients, held, listening, sayings, back }
+    }
+
+    /// How callers are called back, where the contract says how.
+    pub(crate) fn back(&self) -> Option<&Backward> {
+        self.back.as_ref()
+    }
+
+    /// Whether calls that come by this listener have connections of their caller's own.
+    pub(crate) fn are_for(&self, near: Option<&Arc<Front>>) -> bool {
+        self.back.is_none() || near.is_some_and(|near| near.calls_back)
+    }
+
+    /// Whether this connection of a caller has connections here.
+    pub(crate) fn has(&self, link: u64) -> bool {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&link)
+    }
+
+    /// Forgets a caller for whom no connection could be made: it may go elsewhere.
+    pub(crate) fn give_up(&self, link: u64) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = |client: &Client| client.lanes.values().any(|lane| lane.object.target().is_ready());
+        let gone = match clients.entry(link) {
+            Entry::Occupied(held) if !made(held.get()) => Some(held.remove()),
+            _ => None,
+        };
+        drop(clients);
+        // Without the lock: connections end.
+        drop(gone);
     }
 
     /// The way to the target for a call: its own object where the target names one, else the one that the caller names. Its connections
@@ -350,6 +391,8 @@ impl Lanes {
         let own = self.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
         let key: &[u8] = match own.filter(|_| !self.made) {
             Some(key) => key,
+            // One object only.
+            None if self.back.is_some() => &[],
             None => request.key(),
         };
         let mut clients = self.swept(request.link().serial_number());
@@ -357,7 +400,13 @@ impl Lanes {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(place) => {
                 let near = near.ok_or_else(crate::upstream::ended)?;
-                place.insert(Client::new(request.link(), near, self.timeout))
+                let client = Client::new(request.link(), near, self.timeout, self.back.as_ref());
+                // Whoever has left is not heard of again; of anybody else the end comes behind this lock.
+                let left = || request.link().caller().is_none_or(|caller| caller.target().probe().is_err());
+                if self.back.is_some() && left() {
+                    return Err(crate::upstream::withdrawn());
+                }
+                place.insert(client)
             }
         };
         if let Some((held, lane)) = &client.last
@@ -377,7 +426,10 @@ impl Lanes {
             same.profiles.iter_mut().for_each(|profile| profile.key = own.clone());
             same
         });
-        let object = client.apart.resolve(&reference)?.with_deadline(Some(self.timeout));
+        let mut object = client.apart.resolve(&reference)?.with_deadline(Some(self.timeout));
+        if let Some(back) = &self.back {
+            object = object.typed(back.service.clone());
+        }
         let lane = Upstream::lane(common, object);
         if client.lanes.len() >= LANES {
             client.lanes.clear();
@@ -407,8 +459,9 @@ impl Lanes {
     /// The connections to the target that are made for this caller.
     pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Front) -> Arc<PrivateConnections> {
         let mut clients = self.swept(link.serial_number());
-        let client =
-            clients.entry(link.serial_number()).or_insert_with(|| Client::new(link, near, self.timeout));
+        let client = clients
+            .entry(link.serial_number())
+            .or_insert_with(|| Client::new(link, near, self.timeout, None));
         Arc::clone(&client.apart)
     }
 

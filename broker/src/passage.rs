@@ -17,6 +17,7 @@
 //! Order on the way in, cheapest first: who calls, hops, limits, values, copies. A call that is refused was
 //! sent nowhere.
 
+use crate::balance::Candidate;
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
 use crate::copies::{CallResult, CopyTicket};
@@ -147,9 +148,19 @@ impl Passage {
     /// Sends it to a target that it was not sent to, or answers that there is none.
     fn send(mut self: Box<Self>) {
         let route = Arc::clone(&self.route);
-        self.tried.extend(self.target.take());
-        let mut picked = route.balancer.pick(&route.targets, &self.tried);
-        if picked.is_none() && !self.tried.is_empty() {
+        let before = self.target.take();
+        if let Some(target) =
+            before.filter(|_| self.may_be_called_back()).and_then(|at| route.targets.get(at))
+        {
+            target.give_up(self.request.link().serial_number());
+        }
+        self.tried.extend(before);
+        let session = self.session();
+        let mut picked = match session {
+            Some(at) => route.targets.get(at).filter(|target| target.admits()).map(|_| at),
+            None => route.balancer.pick(&route.targets, &self.tried),
+        };
+        if session.is_none() && picked.is_none() && !self.tried.is_empty() {
             // All were tried: from the beginning.
             self.tried.clear();
             picked = route.balancer.pick(&route.targets, &[]);
@@ -167,6 +178,18 @@ impl Passage {
                 self.fail(&failure);
             }
         }
+    }
+
+    /// Whether its caller has a session at one target, by which that may call back.
+    fn may_be_called_back(&self) -> bool {
+        self.route.calls_back && self.near.as_ref().is_some_and(|near| near.calls_back)
+    }
+
+    /// The target where its caller has a session: all calls of that connection go there.
+    fn session(&self) -> Option<usize> {
+        let link = self.request.link().serial_number();
+        let mut targets = self.route.targets.iter();
+        self.may_be_called_back().then(|| targets.position(|target| target.has_session(link))).flatten()
     }
 
     /// The time that is left of it: the route's, less what has passed since it came.
@@ -296,6 +319,10 @@ impl Passage {
     fn may_try_again(&mut self, failure: &Failure) -> bool {
         let withdrawn = self.entry.as_ref().is_some_and(Entry::is_withdrawn);
         if withdrawn || self.left().is_some_and(|left| left.is_zero()) {
+            return false;
+        }
+        // Another session would not be the one that its caller has.
+        if self.sent > 0 && self.may_be_called_back() {
             return false;
         }
         let idempotent = match &self.route.opaque {

@@ -18,7 +18,9 @@ use crate::redirects;
 use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Shape, Wire};
+use everywire_model::{
+    BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Profile, Shape, Wire,
+};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     /// The wire of each listener of the configuration.
     pub(crate) wires: Vec<&'static dyn Wire>,
+    /// Whether callers of each listener can be called back over the connections that they make.
+    pub(crate) calls_back: Vec<bool>,
     /// Its routes, in the order of the file.
     pub(crate) routes: Vec<RoutePlan>,
 }
@@ -50,6 +54,10 @@ pub(crate) struct RoutePlan {
     /// The number of the listener by which targets call back what callers pass; `None`: such references are
     /// refused.
     pub(crate) callbacks: Option<usize>,
+    /// What its targets call back over the connection that they are called by, as far as the contract tells.
+    pub(crate) back: Option<Hold<Interface>>,
+    /// Whether those calls go to callers, where a listener allows that.
+    pub(crate) calls_back: bool,
     /// Its targets.
     pub(crate) targets: Vec<TargetPlan>,
 }
@@ -81,9 +89,9 @@ impl Plan {
             wires.extend(wire_at(&config.file, listen.spot, &listen.address, &mut mistakes));
         }
         if wires.len() < config.listens.len() {
-            return mistakes.or(Self { config, wires, routes: Vec::new() });
+            return mistakes.or(Self { config, wires, calls_back: Vec::new(), routes: Vec::new() });
         }
-        places(&config, node, &mut mistakes);
+        let calls_back = places(&config, &wires, node, &mut mistakes);
         let mut contracts = Contracts::new();
         let mut routes = Vec::new();
         for route in &config.routes {
@@ -104,7 +112,7 @@ impl Plan {
                 mistakes.add(&config.file, to.spot, message, Some(hint.into()));
             }
         }
-        mistakes.or(Self { config, wires, routes })
+        mistakes.or(Self { config, wires, calls_back, routes })
     }
 }
 
@@ -122,10 +130,11 @@ fn wire_at(file: &str, spot: Position, address: &str, mistakes: &mut Mistakes) -
 }
 
 /// Looks whether somebody can listen at the addresses, as far as the addresses and the files that they name tell; and whether two listeners want the
-/// same one.
-fn places(config: &Config, node: &Node, mistakes: &mut Mistakes) {
+/// same one. Returns whose callers can be called back.
+fn places(config: &Config, wires: &[&'static dyn Wire], node: &Node, mistakes: &mut Mistakes) -> Vec<bool> {
     let mut taken: Vec<(&str, Endpoint)> = Vec::new();
-    for listen in &config.listens {
+    let mut calls_back = vec![false; config.listens.len()];
+    for ((listen, wire), back) in config.listens.iter().zip(wires).zip(&mut calls_back) {
         let place = match node.place(&listen.address) {
             Ok(BindAddress::Listen(profile)) => profile,
             Ok(BindAddress::Join(_)) => continue,
@@ -135,6 +144,7 @@ fn places(config: &Config, node: &Node, mistakes: &mut Mistakes) {
                 continue;
             }
         };
+        *back = wire.called_back(&place, &Bytes::new()).is_some();
         let Some(endpoint) = place.endpoints.first() else { continue };
         let both = |held: &Endpoint| loops::is_same(held, endpoint) || loops::is_same(endpoint, held);
         if let Some((other, _)) = taken.iter().find(|(_, held)| both(held)) {
@@ -148,6 +158,7 @@ fn places(config: &Config, node: &Node, mistakes: &mut Mistakes) {
         }
         taken.push((&listen.name, endpoint.clone()));
     }
+    calls_back
 }
 
 /// Looks up what one route names. `None`, if there were mistakes: all that were found are noted.
@@ -228,7 +239,13 @@ fn look_up(
             all.clone().filter(fits).find(|at| !listens.contains(at)).or_else(|| all.clone().find(fits))
         }
     };
-    let plan = RoutePlan { config: route.clone(), contract, interface, key, listens, callbacks, targets };
+    let callers = listens.iter().filter_map(|at| wires.get(*at).copied());
+    let back = callers.chain([target.wire]).find_map(|wire| wire.callbacks(&contract, &interface)).cloned();
+    let calls_back = back.is_some()
+        && *route.mode == Mode::Forward
+        && targets.iter().all(|target| target.called_back(&Bytes::new()).is_some());
+    let config = route.clone();
+    let plan = RoutePlan { config, contract, interface, key, listens, callbacks, back, calls_back, targets };
     let place = route.callbacks.as_ref().map_or(route.name.spot, |name| name.spot);
     for (message, hint) in plan.astray(wires) {
         mistakes.add(file, place, message, Some(hint));
@@ -337,7 +354,8 @@ fn opaque(
     };
     let (contract, interface) = (Arc::new(Contract::default()), Hold::Static(&crate::pass::ANY));
     let config = route.clone();
-    Some(RoutePlan { config, contract, interface, key, listens, callbacks: None, targets })
+    let (callbacks, back, calls_back) = (None, None, false);
+    Some(RoutePlan { config, contract, interface, key, listens, callbacks, back, calls_back, targets })
 }
 
 /// Reads a route's contract, once for all routes that name it alike.
@@ -452,7 +470,25 @@ fn key(
     }
 }
 
+impl TargetPlan {
+    /// The same target, by ways on which what it calls back is for this key; nothing where nobody is called back by one of them.
+    pub(crate) fn called_back(&self, key: &Bytes) -> Option<Reference> {
+        let own = |profile: &Profile| match profile.wire == self.wire.name() {
+            true => self.wire.called_back(profile, key),
+            false => None,
+        };
+        let profiles = self.reference.profiles.iter().map(own).collect::<Option<Vec<_>>>()?;
+        (!profiles.is_empty()).then(|| Reference { profiles, ..self.reference.clone() })
+    }
+}
+
 impl RoutePlan {
+    /// What is called back over connections of callers, and what they call; nothing where that is not so.
+    pub(crate) fn callbacks_of(&self) -> Option<(Hold<Interface>, Hold<Interface>)> {
+        let back = self.back.as_ref().filter(|_| self.calls_back)?;
+        Some((back.clone(), self.interface.clone()))
+    }
+
     /// Whether it passes on what nobody here has a contract of.
     pub(crate) fn is_opaque(&self) -> bool {
         self.config.contract.is_none()

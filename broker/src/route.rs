@@ -15,6 +15,7 @@
 
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
+use crate::callbacks::Backward;
 use crate::config::{Mode, WithPosition};
 use crate::copies::{Copier, Subject};
 use crate::cross::carries;
@@ -55,6 +56,8 @@ pub(crate) struct Route {
     lists: Arc<Lists>,
     /// Whether those who call it are the route's callers, and not its targets.
     pub(crate) faces_callers: bool,
+    /// Whether its targets call callers back over the connections that these have made, where a listener allows that.
+    pub(crate) calls_back: bool,
     /// What becomes of a call.
     pub(crate) mode: Mode,
     /// Where calls go.
@@ -161,7 +164,16 @@ impl Route {
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
             let (made, hops) = (target.wire.makes_objects(), world.hops);
-            let lanes = plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout, hops));
+            let lanes = match plan.callbacks_of() {
+                Some((callbacks, service)) => {
+                    let back = Backward::new(callbacks, service, world.metrics.route(&config.name));
+                    let reference = target.called_back(&back.key);
+                    reference.map(|reference| Lanes::new(reference, made, timeout, hops, Some(back)))
+                }
+                None => {
+                    plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout, hops, None))
+                }
+            };
             Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
@@ -193,6 +205,7 @@ impl Route {
             user: config.matches.user.clone(),
             lists: Arc::new(Lists { allow: config.allow.clone(), deny: config.deny.clone() }),
             faces_callers: true,
+            calls_back: plan.calls_back,
             mode: config.mode.value,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
             balancer: Balancer::new(config.balance),
@@ -250,6 +263,7 @@ impl Route {
             user: None,
             lists: Arc::clone(&self.lists),
             faces_callers,
+            calls_back: false,
             mode: Mode::Forward,
             targets: vec![target],
             balancer: Balancer::new(crate::config::Balance::First),

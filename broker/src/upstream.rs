@@ -12,13 +12,14 @@
 //! What is known of a target (`Common`) is shared by the ways of its callers: calls under way, for the
 //! balance; the breaker, which failures of calls open; health, which probes and successes tell. A route
 //! without a contract has a way for each connection of a caller (`Lanes`), and this one is only their common
-//! part.
+//! part. So it is with a callback contract, for callers who may be called back; all others share this way.
 //!
 //! At most once: a failure of the search, a refusal here or a withdrawal before sending say that the call did
 //! not run; all else is what the target's connection says.
 
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
+use crate::callbacks::Backward;
 use crate::front::Front;
 use crate::hops;
 use crate::metrics::TargetMetrics;
@@ -57,7 +58,7 @@ pub(crate) struct Common {
 pub(crate) struct Upstream {
     common: Arc<Common>,
     pub(crate) object: Object,
-    /// Of a route without a contract: the ways of its callers.
+    /// Of a route without a contract, or with a callback contract: the ways of its callers.
     lanes: Option<Lanes>,
     /// Whether a connection is being made: looked at without the lock.
     sought: AtomicBool,
@@ -174,6 +175,23 @@ impl Upstream {
         }
     }
 
+    /// How its callers are called back over the connections that they have made, if they are.
+    pub(crate) fn back(&self) -> Option<&Backward> {
+        self.lanes.as_ref().and_then(Lanes::back)
+    }
+
+    /// Whether this connection of a caller has a session here by which it may be called back.
+    pub(crate) fn has_session(&self, link: u64) -> bool {
+        self.lanes.as_ref().is_some_and(|lanes| lanes.has(link))
+    }
+
+    /// No session could be made for this caller: it may have one elsewhere.
+    pub(crate) fn give_up(&self, link: u64) {
+        if let Some(lanes) = &self.lanes {
+            lanes.give_up(link);
+        }
+    }
+
     /// The connection of a caller is over.
     pub(crate) fn forget(&self, link: u64) {
         if let Some(lanes) = &self.lanes {
@@ -187,7 +205,7 @@ impl Upstream {
 
     /// Sends a call, or has it wait for the connection.
     pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
-        if let Some(lanes) = &self.lanes {
+        if let Some(lanes) = self.lanes.as_ref().filter(|lanes| lanes.are_for(passage.near())) {
             return match lanes.held.keep(passage, WAITING) {
                 Admission::Free(passage) => self.by_lane(lanes, passage),
                 Admission::Waits => {}
@@ -444,7 +462,7 @@ pub(crate) fn ended() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::Here, "the broker has ended")
 }
 
-fn withdrawn() -> Failure {
+pub(crate) fn withdrawn() -> Failure {
     Failure::new(Kind::Cancelled, Initiator::User, "the caller has withdrawn the call")
 }
 

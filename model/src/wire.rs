@@ -158,6 +158,18 @@ pub trait Wire: Send + Sync {
         Ok(())
     }
 
+    /// The interface of the calls that an object of this interface makes back, over the very connection that it is called by: its
+    /// callback contract, where the contract names one.
+    fn callbacks<'c>(&self, _contract: &'c Contract, _of: &Interface) -> Option<&'c Hold<Interface>> {
+        None
+    }
+
+    /// The same way, on whose connections what the other end calls back is for the object under this key and no other. Nothing
+    /// where nobody is called back by such a way.
+    fn called_back(&self, _way: &Profile, _key: &Bytes) -> Option<Profile> {
+        None
+    }
+
     /// Interfaces that may be tried on every object, whether it tells that it has them or not: the wire's specification expects them of
     /// everybody who serves.
     fn common(&self) -> &'static [Hold<Interface>] {

@@ -44,7 +44,8 @@ impl PrivateConnections {
     }
 
     /// Has this servant answer what peers ask on connections that are made from now on, where the wire carries calls both ways: whatever
-    /// they ask for, its body unread ([`everywire_model::Request::UNKNOWN`]). The first one stays.
+    /// they ask for. What its interface has comes with its number, all else with its body unread ([`everywire_model::Request::UNKNOWN`]).
+    /// It also hears when one of these connections is over. The first one stays.
     pub fn serve_back(&self, servant: Arc<dyn Servant>) {
         // Another one would get calls of peers that know the first.
         let _ = self.backward.set(servant);

@@ -43,6 +43,12 @@ pub mod shop {
     everywire::include_contract!("shop");
 }
 
+/// `hello.wsdl`, a service that calls its callers back.
+#[allow(missing_docs, clippy::pedantic)]
+pub mod hello {
+    everywire::include_contract!("hello");
+}
+
 /// `stock.idl`, value types and value boxes.
 #[allow(missing_docs)]
 pub mod store {

@@ -387,6 +387,24 @@ fn callbacks_of_wcf_pass_a_hop_without_a_contract() {
     use_hello(&TCP.object(broker.port("front"), "hello"));
 }
 
+/// The same by a contract: Mono's client on Mono's service, and ours on it, with arguments that are read first, a copy, and a changed header.
+#[test]
+fn callbacks_of_wcf_pass_a_hop_with_a_contract() {
+    let Some(mono) = Mono::awake("callbacks_of_wcf_pass_a_hop_with_a_contract") else { return };
+    let contract = "contract = \"tests/contracts/hello.wsdl\"\ninterface = \"IHello\"\n";
+    let more = format!(
+        "{contract}validate = true\ncopy = {{ count = true, required = true }}\nedits = [{{ put = \"{{urn:a}}b\", value = \"c\" }}]\n"
+    );
+    for more in [contract, more.as_str()] {
+        let (_server, port) = mono.serve(TCP, "hello");
+        let broker = passing(TCP, port, "hello", more);
+        let said = mono.call("hello", TCP, broker.port("front"), &["duplex"]);
+        let direct = ["OnHello \"first\"", "OnHello.20 true", "AskBack 41", "AskBack.again -1"];
+        assert_eq!(said[..4], direct, "{}", broker.told());
+        use_hello(&TCP.object(broker.port("front"), "hello"));
+    }
+}
+
 /// Mono's one-way messages ask for an answer that never comes: a route that knows them holds nothing for them.
 #[test]
 fn one_way_messages_of_mono_are_not_held() {

@@ -3,6 +3,7 @@
 mod admin;
 mod attacks;
 mod bridges;
+mod callbacks;
 mod cancels;
 mod changes;
 mod checks;

@@ -82,7 +82,8 @@ pub trait Servant: Send + Sync {
     /// Calls of it come when this is over: what waits for long keeps them waiting.
     fn opened(&self, _link: &Arc<dyn Link>) {}
 
-    /// Of one that answers for a prefix of keys: a connection by which calls may have come is over.
+    /// Of one that answers for a prefix of keys, or for what peers call back on connections apart: a connection by which calls may
+    /// have come is over.
     fn closed(&self, _link: &dyn Link) {}
 
     /// Of one that answers for a prefix of keys: the other end of a connection by which calls may come tells of a signal of its own, which
@@ -377,6 +378,10 @@ impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for MappedLink<F> 
 
     fn serial_number(&self) -> u64 {
         self.link.serial_number()
+    }
+
+    fn end(&self, why: &Failure) {
+        self.link.end(why);
     }
 
     fn caller(&self) -> Option<Object> {

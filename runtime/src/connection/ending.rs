@@ -127,7 +127,8 @@ impl Connection {
             // Its place is given up soon, also if nothing that is watched tells of its end.
             registration.remind(lately(), core.reminded.take());
         }
-        let hear = self.node.directory.prefix_servants();
+        let mut hear = self.node.directory.prefix_servants();
+        hear.extend(self.backward.get().cloned());
         if !hear.is_empty() {
             core.after.push(After::Hear(hear, None));
         }

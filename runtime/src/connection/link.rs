@@ -67,6 +67,12 @@ impl Link for Connection {
         self.serial_number
     }
 
+    fn end(&self, why: &Failure) {
+        let (Some(this), why) = (self.this.upgrade(), why.clone()) else { return };
+        // A goodbye may take a moment, and this thread may be an event loop.
+        self.node.apart(Box::new(move || this.cut(&why)));
+    }
+
     fn caller(&self) -> Option<Object> {
         let connection = self.this.upgrade().filter(|_| self.capabilities.callbacks_on_connection)?;
         Some(backward::object(&connection))

@@ -523,7 +523,11 @@ impl Connection {
         let Some(incoming) = core.called.pop_front() else { return };
         if let Some(servant) = self.backward.get() {
             drop(core);
-            return self.dispatch(incoming, servant, Request::UNKNOWN);
+            let index = match servant.interface() {
+                unread if unread.operations.is_empty() => None,
+                interface => self.wire.operation(interface, &incoming),
+            };
+            return self.dispatch(incoming, servant, index.unwrap_or(Request::UNKNOWN));
         }
         // Whoever answers for all keys knows calls of its own callers only.
         let found = self.look_up(&mut core, &incoming).and_then(|found| match found.index {

@@ -36,13 +36,15 @@ pub use settings::Settings;
 pub use values::{BodyContext, Form, Layout, QName, XML};
 pub use violations::Violation;
 
+use bytes::Bytes;
+use everywire_model::contract::note;
 use everywire_model::shape::Struct;
 use everywire_model::wire::{
     Capabilities, Discovery, Greeting, Listing, MemberIndex, MessageListing, PresenceList, Sniff,
 };
 use everywire_model::{
-    BindAddress, Codec, Config, Failure, Incoming, Interface, Limits, Object, Objects, Profile, Reference,
-    Resolver, Session, Wire, WireState,
+    BindAddress, Codec, Config, Contract, Failure, Hold, Incoming, Interface, Limits, Object, Objects,
+    Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use std::sync::Arc;
 
@@ -170,6 +172,20 @@ impl Wire for Wcf {
 
     fn codec(&self) -> &'static dyn Codec {
         &values::XML
+    }
+
+    fn callbacks<'c>(&self, contract: &'c Contract, of: &Interface) -> Option<&'c Hold<Interface>> {
+        let id = note(&of.notes, "wcf:callback")?;
+        contract.interfaces().find(|interface| interface.id == id)
+    }
+
+    fn called_back(&self, way: &Profile, key: &Bytes) -> Option<Profile> {
+        let mut settings = (*Settings::of(way)).clone();
+        if settings.binding.is_http() || settings.mode == settings::Mode::Streamed {
+            return None;
+        }
+        settings.callback = Some(key.clone());
+        Some(Profile { options: settings.into(), ..way.clone() })
     }
 
     fn operation(&self, interface: &Interface, asked: &Incoming) -> Option<usize> {

@@ -1,0 +1,280 @@
+//! Callbacks on a caller's own connection, over routes with a contract.
+
+use super::{LONG, Running, Scratch, start, until};
+use everywire::model::Stub;
+use everywire::{Failure, Initiator, Kind, Node, Notice, Ref, Signaller};
+use everywire_broker::Fidelity;
+use everywire_tests::hello::{IHello, IHelloCallback, IHelloOnHello};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// Asks whoever calls, and tells whoever listens.
+struct Service {
+    signals: Signaller<dyn IHello>,
+    asked: AtomicU32,
+    /// Why callbacks failed.
+    failures: Mutex<Vec<Failure>>,
+    /// Those who have subscribed.
+    callers: Mutex<Vec<Stub<dyn IHelloCallback>>>,
+}
+
+impl IHello for Service {
+    fn subscribe(&self) -> Result<(), Failure> {
+        self.callers.lock().unwrap().extend(everywire::caller().map(Stub::new));
+        Ok(())
+    }
+    fn unsubscribe(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn say_hello(&self, message: &str) -> Result<(), Failure> {
+        self.signals.emit(&IHelloOnHello { message: message.to_owned() })
+    }
+    fn ask_back(&self, x: i32) -> Result<i32, Failure> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let nobody = || Failure::new(Kind::NoObject, Initiator::User, "nobody can be asked");
+        let caller = Stub::<dyn IHelloCallback>::new(everywire::caller().ok_or_else(nobody)?);
+        let answer =
+            caller.ask(x).inspect_err(|failure| self.failures.lock().unwrap().push(failure.clone()))?;
+        Ok(answer + 1)
+    }
+}
+
+/// A service at a place of its own; how many of its connections have ended.
+struct Backend {
+    node: Node,
+    service: Arc<Service>,
+    address: String,
+    ended: Arc<AtomicU32>,
+}
+
+/// A node that counts the connections that have ended.
+fn counting() -> (Node, Arc<AtomicU32>) {
+    let ended = Arc::<AtomicU32>::default();
+    let count = Arc::clone(&ended);
+    let observer = move |notice: &Notice| {
+        if matches!(notice, Notice::Closed { .. }) {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    (Node::from(Node::builder().observer(Arc::new(observer)).build()), ended)
+}
+
+fn backend() -> Backend {
+    let (node, ended) = counting();
+    node.listen("net.tcp://127.0.0.1:0?security=none").unwrap();
+    let service = Arc::new(Service {
+        signals: node.signaller::<dyn IHello>("hello"),
+        asked: AtomicU32::new(0),
+        failures: Mutex::default(),
+        callers: Mutex::default(),
+    });
+    let exported = node.export::<dyn IHello>("hello", Arc::clone(&service) as _);
+    let address = node.print_friendly(exported.reference());
+    Backend { node, service, address, ended }
+}
+
+/// A caller that answers with so many times the number, and hears what is said. -1 it refuses; -2 it answers when it is let.
+struct Caller {
+    node: Node,
+    hello: Ref<dyn IHello>,
+    ended: Arc<AtomicU32>,
+    asked: Arc<Asked>,
+}
+
+struct Asked {
+    factor: i32,
+    tell: Mutex<Sender<String>>,
+    shut: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl IHelloCallback for Asked {
+    fn on_hello(&self, message: &str) -> Result<(), Failure> {
+        // The test may be over.
+        let _ = self.tell.lock().unwrap().send(message.to_owned());
+        Ok(())
+    }
+    fn ask(&self, x: i32) -> Result<i32, Failure> {
+        match x {
+            -1 => return Err(Failure::new(Kind::Refused, Initiator::User, "not for you")),
+            -2 => {
+                let shut = self.shut.lock().unwrap();
+                drop(self.changed.wait_timeout_while(shut, LONG, |shut| *shut).unwrap());
+            }
+            _ => {}
+        }
+        Ok(x * self.factor)
+    }
+}
+
+fn caller(address: &str, factor: i32) -> (Caller, std::sync::mpsc::Receiver<String>) {
+    let (node, ended) = counting();
+    let (tell, told) = channel();
+    let asked =
+        Arc::new(Asked { factor, tell: Mutex::new(tell), shut: Mutex::new(true), changed: Condvar::new() });
+    node.export::<dyn IHelloCallback>("asked", Arc::clone(&asked) as _);
+    let hello = node.connect::<dyn IHello>(address).unwrap();
+    (Caller { node, hello, ended, asked }, told)
+}
+
+fn contract() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contracts/hello.wsdl").display().to_string()
+}
+
+/// A route with the contract.
+fn route(to: &str, more: &str) -> String {
+    format!(
+        "[listen.front]\naddress = \"net.tcp://127.0.0.1:0?security=none\"\n[[route]]\nname = \"hello\"\n\
+         match = {{ key = \"hello\" }}\nto = {to}\ncontract = \"{}\"\ninterface = \"IHello\"\n{more}\n",
+        contract()
+    )
+}
+
+fn before(backend: &Backend, more: &str) -> Running {
+    start(&route(&format!("\"{}\"", backend.address), more))
+}
+
+/// The service calls each caller on the session by which it came: the answer is that caller's, and so are one-way calls.
+#[test]
+fn each_caller_is_called_back_and_nobody_else() {
+    let scratch = Scratch::new();
+    let copies = scratch.path("copies.ndjson");
+    let more = format!(
+        "validate = true\ncopy = {{ to = \"{copies}\", required = true }}\nedits = [{{ put = \"{{urn:a}}b\", value = \"c\" }}]"
+    );
+    for more in ["", more.as_str()] {
+        let backend = backend();
+        let broker = before(&backend, more);
+        let address = broker.reference("hello");
+        let ((two, hears), (three, silent)) = (caller(&address, 2), caller(&address, 3));
+        for x in 0..10 {
+            assert_eq!(two.hello.ask_back(x).unwrap(), 2 * x + 1);
+            assert_eq!(three.hello.ask_back(x).unwrap(), 3 * x + 1);
+        }
+        two.hello.subscribe().unwrap();
+        for number in 0..20 {
+            three.hello.say_hello(&format!("n{number}")).unwrap();
+        }
+        for number in 0..20 {
+            assert_eq!(hears.recv_timeout(LONG).unwrap(), format!("n{number}"));
+        }
+        assert!(silent.try_recv().is_err(), "whoever has not subscribed hears nothing");
+        // Another one who ends its subscription does not end the first one's.
+        three.hello.subscribe().unwrap();
+        three.hello.unsubscribe().unwrap();
+        two.hello.say_hello("still").unwrap();
+        assert_eq!(hears.recv_timeout(LONG).unwrap(), "still");
+        assert!(silent.try_recv().is_err());
+        assert_eq!(backend.service.asked.load(Ordering::SeqCst), 20);
+        assert!(broker.metric(r#"signals_total{route="hello"}"#) >= 21.0);
+    }
+    let kept = || std::fs::read_to_string(&copies).unwrap_or_default();
+    until("calls are copied", || kept().matches("AskBack").count() == 20);
+}
+
+#[test]
+fn a_failure_of_the_caller_reaches_the_target() {
+    let backend = backend();
+    let broker = before(&backend, "");
+    let (caller, _) = caller(&broker.reference("hello"), 2);
+    let failure = caller.hello.ask_back(-1).unwrap_err();
+    assert_eq!(backend.service.asked.load(Ordering::SeqCst), 1);
+    let told = backend.service.failures.lock().unwrap().clone();
+    assert!(told[0].message().contains("not for you"), "{:?} {failure}", told[0]);
+    assert_eq!(caller.hello.ask_back(1).unwrap(), 3, "and the session goes on");
+}
+
+#[test]
+fn a_callback_has_the_time_of_the_route() {
+    let backend = backend();
+    let broker = before(&backend, "timeout = \"300ms\"");
+    let (caller, _) = caller(&broker.reference("hello"), 2);
+    let failure = caller.hello.ask_back(-2).unwrap_err();
+    assert_eq!(failure.kind(), Kind::TimedOut, "{failure}");
+    until("the target learns it", || !backend.service.failures.lock().unwrap().is_empty());
+    let told = backend.service.failures.lock().unwrap().clone();
+    assert!(told[0].message().contains("did not answer in time"), "{:?}", told[0]);
+    *caller.asked.shut.lock().unwrap() = false;
+    caller.asked.changed.notify_all();
+    assert_eq!(caller.hello.ask_back(1).unwrap(), 3, "and the session goes on");
+}
+
+#[test]
+fn either_side_ends_the_session() {
+    let backend = backend();
+    let broker = before(&backend, "");
+    let (first, _) = caller(&broker.reference("hello"), 2);
+    first.hello.subscribe().unwrap();
+    let stub = backend.service.callers.lock().unwrap().remove(0);
+    assert_eq!(stub.ask(5).unwrap(), 10);
+    drop(first);
+    until("the target's side ends", || backend.ended.load(Ordering::SeqCst) == 1);
+    assert_eq!(stub.ask(5).unwrap_err().kind(), Kind::Unreachable);
+    let (second, _) = caller(&broker.reference("hello"), 2);
+    assert_eq!(second.hello.ask_back(1).unwrap(), 3);
+    let asked = Arc::clone(&backend.service);
+    backend.node.stop();
+    until("the caller's side ends", || second.ended.load(Ordering::SeqCst) == 1);
+    assert_eq!(asked.asked.load(Ordering::SeqCst), 1);
+    drop(second.node);
+}
+
+/// All calls of a caller go where its session is; a call whose session broke runs nowhere else, although the file says that it may.
+#[test]
+fn a_caller_stays_at_the_target_of_its_session() {
+    let (left, right) = (backend(), backend());
+    let to = format!(
+        "[\"net.tcp://127.0.0.1:1/hello?security=none\", \"{}\", \"{}\"]",
+        left.address, right.address
+    );
+    let broker = start(&route(&to, "retries = 5\nidempotent = [\"AskBack\"]\nbalance = \"round-robin\""));
+    let callers: Vec<_> = (0..6).map(|factor| caller(&broker.reference("hello"), factor)).collect();
+    let asked = |backend: &Backend| backend.service.asked.load(Ordering::SeqCst);
+    let mut per_caller = Vec::new();
+    for (factor, (caller, _)) in callers.iter().enumerate() {
+        let before = (asked(&left), asked(&right));
+        for x in 0..6 {
+            assert_eq!(caller.hello.ask_back(x).unwrap(), x * i32::try_from(factor).unwrap() + 1);
+        }
+        per_caller.push((asked(&left) - before.0, asked(&right) - before.1));
+    }
+    assert!(per_caller.iter().all(|counts| matches!(counts, (6, 0) | (0, 6))), "{per_caller:?}");
+    assert!(per_caller.contains(&(6, 0)) && per_caller.contains(&(0, 6)), "{per_caller:?}");
+    let (here, other) = if per_caller[0] == (6, 0) { (left, right) } else { (right, left) };
+    let ran = asked(&other);
+    std::thread::scope(|scope| {
+        let hello = &callers[0].0.hello;
+        let waits = scope.spawn(|| hello.ask_back(-2));
+        until("the call is under way", || asked(&here) % 6 == 1);
+        here.node.stop_within(std::time::Duration::ZERO);
+        let failure = waits.join().unwrap().unwrap_err();
+        assert_ne!(failure.completed(), everywire::model::failure::Completed::No, "{failure}");
+    });
+    assert_eq!(asked(&other), ran);
+}
+
+#[test]
+fn what_is_called_back_is_told_before_anything_runs() {
+    let checked = |text: &str| everywire_broker::check(super::config(text).unwrap()).unwrap().remove(0);
+    let report = checked(&route("\"net.tcp://h:1/hello?security=none\"", ""));
+    assert_eq!(report.callbacks, [("Ask".to_owned(), Fidelity::Whole)]);
+    assert_eq!(report.signals, [("OnHello".to_owned(), Fidelity::Whole)]);
+    assert!(report.to_string().contains("  Ask          callback crosses\n"), "{report}");
+    for (to, near, why) in [
+        (
+            "iiop://h:1/hello",
+            "net.tcp://127.0.0.1:0?security=none",
+            "giop calls nobody back over the caller's connection",
+        ),
+        ("basic://h:1/hello?security=none", "net.tcp://127.0.0.1:0?security=none", "the targets' address"),
+        ("net.tcp://h:1/hello?security=none", "basic://127.0.0.1:0?security=none", "the listener's address"),
+        ("net.tcp://h:1/hello?security=none", "dbus+unix:///tmp/none.bus", "dbus"),
+    ] {
+        let text = route(&format!("\"{to}\""), "").replace("net.tcp://127.0.0.1:0?security=none", near);
+        let report = checked(&text);
+        let (_, ask) = report.callbacks.iter().find(|(name, _)| name == "Ask").unwrap();
+        assert!(matches!(ask, Fidelity::Never(told) if told.contains(why)), "{to} {near}: {ask:?}\n{report}");
+    }
+}
