@@ -12,11 +12,12 @@
 
 use crate::cross;
 use crate::metrics::RouteMetrics;
+use crate::plan::{RoutePlan, TargetPlan};
 use crate::upstream::Upstream;
-use everywire::{Bytes, Failure, Initiator, Interface, Kind};
+use everywire::{Bytes, Failure, Initiator, Interface, Kind, Reference};
 use everywire_model::object::unexpected;
 use everywire_model::{
-    Answer, Body, Expects, Hold, Link, Method, Outcome, Raised, Request, Servant, Shape, Sink,
+    Answer, Body, Expects, Hold, Link, Method, Outcome, Profile, Raised, Request, Servant, Shape, Sink,
 };
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,6 +41,26 @@ impl Backward {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let key = format!("callbacks-{}", NEXT.fetch_add(1, Ordering::Relaxed)).into();
         Self { key, callbacks, service, metrics }
+    }
+}
+
+impl TargetPlan {
+    /// The same target, by ways on which what it calls back is for this key; nothing where nobody is called back by one of them.
+    pub(crate) fn called_back(&self, key: &Bytes) -> Option<Reference> {
+        let own = |profile: &Profile| match profile.wire == self.wire.name() {
+            true => self.wire.called_back(profile, key),
+            false => None,
+        };
+        let profiles = self.reference.profiles.iter().map(own).collect::<Option<Vec<_>>>()?;
+        (!profiles.is_empty()).then(|| Reference { profiles, ..self.reference.clone() })
+    }
+}
+
+impl RoutePlan {
+    /// What is called back over connections of callers, and what they call; nothing where that is not so.
+    pub(crate) fn callbacks_of(&self) -> Option<(Hold<Interface>, Hold<Interface>)> {
+        let back = self.back.as_ref().filter(|_| self.calls_back)?;
+        Some((back.clone(), self.interface.clone()))
     }
 }
 

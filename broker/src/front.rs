@@ -193,7 +193,7 @@ impl Front {
 /// A text that is the same for interfaces whose calls are numbered and read alike: names and types of
 /// operations, in their order. What such interfaces are called beside that makes no difference to calls under
 /// way.
-fn fingerprint(interface: &Interface) -> String {
+pub(crate) fn fingerprint(interface: &Interface) -> String {
     let mut print = String::new();
     for operation in interface.operations.iter() {
         print.push_str(&operation.name);

@@ -55,6 +55,11 @@ impl Limits {
         })
     }
 
+    /// Whether they are these.
+    pub(crate) fn are(&self, settings: LimitConfig) -> bool {
+        self.settings == settings
+    }
+
     /// Whether callers are told apart.
     pub(crate) fn counts_sources(&self) -> bool {
         self.settings.per_peer.is_some()

@@ -432,7 +432,7 @@ impl Passage {
                 let object = object.with_deadline(self.left()).typed(self.route.interface.clone());
                 let wire = reference.profiles.iter().find_map(|held| everywire::wires::named(held.wire));
                 let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
-                Upstream::new(target.name().to_owned(), object, oneway, None, None, None)
+                Upstream::new(target.name().to_owned(), object, oneway, None, None, None, None)
             });
             return match found {
                 Ok(there) => there.send(self),

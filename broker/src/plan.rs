@@ -18,9 +18,7 @@ use crate::redirects;
 use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{
-    BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Profile, Shape, Wire,
-};
+use everywire_model::{BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -470,25 +468,7 @@ fn key(
     }
 }
 
-impl TargetPlan {
-    /// The same target, by ways on which what it calls back is for this key; nothing where nobody is called back by one of them.
-    pub(crate) fn called_back(&self, key: &Bytes) -> Option<Reference> {
-        let own = |profile: &Profile| match profile.wire == self.wire.name() {
-            true => self.wire.called_back(profile, key),
-            false => None,
-        };
-        let profiles = self.reference.profiles.iter().map(own).collect::<Option<Vec<_>>>()?;
-        (!profiles.is_empty()).then(|| Reference { profiles, ..self.reference.clone() })
-    }
-}
-
 impl RoutePlan {
-    /// What is called back over connections of callers, and what they call; nothing where that is not so.
-    pub(crate) fn callbacks_of(&self) -> Option<(Hold<Interface>, Hold<Interface>)> {
-        let back = self.back.as_ref().filter(|_| self.calls_back)?;
-        Some((back.clone(), self.interface.clone()))
-    }
-
     /// Whether it passes on what nobody here has a contract of.
     pub(crate) fn is_opaque(&self) -> bool {
         self.config.contract.is_none()

@@ -19,7 +19,7 @@ use crate::callbacks::Backward;
 use crate::config::{Mode, WithPosition};
 use crate::copies::{Copier, Subject};
 use crate::cross::carries;
-use crate::front::Front;
+use crate::front::{Front, fingerprint};
 use crate::hops;
 use crate::limits::Limits;
 use crate::log::Log;
@@ -27,7 +27,7 @@ use crate::metrics::{Metrics, RouteMetrics};
 use crate::pass::{Edits, Lanes, Opaque, headers_fit};
 use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
-use crate::upstream::Upstream;
+use crate::upstream::{FacingListener, TargetIdentity, Upstream};
 use everywire::layer::{Caller, CallerIdentity, Pattern, Retry};
 use everywire::{Bytes, Failure, Interface, Node, Object};
 use everywire_model::{Contract, Headers, Hold, Request};
@@ -152,7 +152,25 @@ impl Route {
         let timeout = config.timeout.unwrap_or(crate::config::TIMEOUT);
         let facing = far.as_ref().and_then(Weak::upgrade);
         let passes = plan.interface.operations.iter().any(|operation| carries(&operation.arguments));
+        // What was passed on before stays what it is.
+        let before = world.before.iter().find(|route| *route.name == *config.name.value);
+        let mut kept: Vec<Arc<Upstream>> = before.map(|route| route.targets.clone()).unwrap_or_default();
         let target = |target: &TargetPlan| -> Result<Arc<Upstream>, Failure> {
+            let name = called(target);
+            let identity = TargetIdentity {
+                name: name.clone(),
+                reference: target.reference.clone(),
+                contract: print(plan),
+                timeout,
+                breaker: config.breaker,
+                hops: world.hops,
+                opaque: plan.is_opaque(),
+                calls_back: plan.calls_back,
+                faced: facing.as_ref().filter(|_| passes).map(|front| FacingListener(Arc::downgrade(front))),
+            };
+            if let Some(at) = kept.iter().position(|target| target.is(&identity)) {
+                return Ok(kept.swap_remove(at));
+            }
             // References are given away by the node that serves what they lead to.
             let object = match facing.as_ref().filter(|_| passes) {
                 Some(front) => front.node.resolve(&target.reference)?,
@@ -160,7 +178,6 @@ impl Route {
             };
             let object = object.with_deadline(Some(timeout));
             let object = object.typed(plan.interface.clone());
-            let name = called(target);
             let metrics = world.metrics.target(&config.name, &name);
             let breaker = config.breaker.map(Breaker::new);
             let (made, hops) = (target.wire.makes_objects(), world.hops);
@@ -174,7 +191,15 @@ impl Route {
                     plan.is_opaque().then(|| Lanes::new(target.reference.clone(), made, timeout, hops, None))
                 }
             };
-            Ok(Upstream::new(name, object, target.wire.capabilities().oneway, breaker, Some(metrics), lanes))
+            Ok(Upstream::new(
+                name,
+                object,
+                target.wire.capabilities().oneway,
+                breaker,
+                Some(metrics),
+                lanes,
+                Some(identity),
+            ))
         };
         let matched = |name: &str| config.matches.operation.as_ref().is_none_or(|pattern| pattern.fits(name));
         let facts = facts(&plan.interface, |label, name| {
@@ -182,8 +207,6 @@ impl Route {
             (matched(label) || matched(name), config.idempotent.iter().any(fits))
         });
         copies.sort_by_key(|copier| !copier.is_required());
-        // What was passed on before stays what it is.
-        let before = world.before.iter().find(|route| *route.name == *config.name.value);
         let edits = Edits::new(config);
         let hop = plan.targets.first().and_then(|target| target.wire.hop_header()).filter(|_| world.hops > 0);
         let name: Arc<str> = config.name.value.as_str().into();
@@ -209,7 +232,10 @@ impl Route {
             mode: config.mode.value,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
             balancer: Balancer::new(config.balance),
-            limits: Limits::new(config.limit, Instant::now()),
+            limits: before
+                .map(|route| &route.limits)
+                .filter(|limits| limits.are(config.limit))
+                .map_or_else(|| Limits::new(config.limit, Instant::now()), Arc::clone),
             retry: Retry::new(config.retries)
                 .at_others(u32::try_from(plan.targets.len().saturating_sub(1)).unwrap_or(u32::MAX)),
             validate: config.validate.as_ref().is_some_and(|flag| flag.value),
@@ -251,7 +277,7 @@ impl Route {
         let oneway = wire.is_none_or(|wire| wire.capabilities().oneway);
         let hop = wire.and_then(|wire| wire.hop_header()).filter(|_| self.hops > 0);
         let object = object.with_deadline(Some(self.timeout));
-        let target = Upstream::new(String::from("(reference)"), object, oneway, None, None, None);
+        let target = Upstream::new(String::from("(reference)"), object, oneway, None, None, None, None);
         Arc::new(Self {
             name: self.name.clone(),
             contract: Arc::clone(&self.contract),
@@ -314,6 +340,25 @@ impl Route {
             || (!deny.iter().any(|caller| caller.is(who))
                 && (allow.is_empty() || allow.iter().any(|caller| caller.is(who))))
     }
+}
+
+/// What connections to targets, and calls under way, go by in a contract.
+fn print(plan: &RoutePlan) -> Vec<String> {
+    let own = |interface: &Interface| {
+        let signals = interface.signals.iter().map(|signal| {
+            let fields =
+                signal.fields.fields().iter().map(|field| format!("{}{}", field.name, field.shape.noun()));
+            fields.fold(signal.name.to_string(), |print, field| print + ";" + &field)
+        });
+        let attributes = interface.attributes.iter().map(|attribute| attribute.name.to_string());
+        let notes = interface.operations.iter().flat_map(|operation| operation.notes.iter());
+        let notes = interface.notes.iter().chain(notes).map(|(name, value)| format!("{name}={value}"));
+        let mut print = vec![interface.id.to_string(), fingerprint(interface)];
+        print.extend(signals.chain(attributes).chain(notes));
+        print
+    };
+    let back = plan.back.iter().flat_map(|back| own(back));
+    own(&plan.interface).into_iter().chain(back).collect()
 }
 
 /// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by

@@ -20,18 +20,19 @@
 use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change};
 use crate::callbacks::Backward;
+use crate::config::BreakerConfig;
 use crate::front::Front;
 use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::passage::Passage;
 use crate::waiting_calls::Admission;
-use everywire::{Failure, Initiator, Kind, Object};
+use everywire::{Failure, Initiator, Kind, Object, Reference};
 use everywire_model::visit::WithHeaders;
 use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// Searches for a way that may be given up by others before a call fails for it: a search that is under way
@@ -57,6 +58,8 @@ pub(crate) struct Common {
 /// One target of a route, or the way of one caller to it.
 pub(crate) struct Upstream {
     common: Arc<Common>,
+    /// Of a target of the file: what it has to be in another file to go on as it is.
+    identity: Option<TargetIdentity>,
     pub(crate) object: Object,
     /// Of a route without a contract, or with a callback contract: the ways of its callers.
     lanes: Option<Lanes>,
@@ -65,6 +68,34 @@ pub(crate) struct Upstream {
     /// Calls that wait for it, the first first.
     line: Mutex<Option<VecDeque<Box<Passage>>>>,
 }
+
+/// All that makes a target what it is. One that is the same in a file that is read again goes on as it is: with its breaker, its health,
+/// its calls under way, and the connections that callers have to it.
+#[derive(PartialEq, Eq)]
+pub(crate) struct TargetIdentity {
+    pub(crate) name: String,
+    pub(crate) reference: Reference,
+    /// Of its contract: whatever of it a connection, or a call under way, goes by.
+    pub(crate) contract: Vec<String>,
+    pub(crate) timeout: Duration,
+    pub(crate) breaker: Option<BreakerConfig>,
+    pub(crate) hops: u32,
+    pub(crate) opaque: bool,
+    pub(crate) calls_back: bool,
+    /// The listener by which it is called.
+    pub(crate) faced: Option<FacingListener>,
+}
+
+/// A listener, by which one it is.
+pub(crate) struct FacingListener(pub(crate) Weak<Front>);
+
+impl PartialEq for FacingListener {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
+
+impl Eq for FacingListener {}
 
 /// The failure of a call that finds too many waiting.
 fn crowded() -> Failure {
@@ -79,6 +110,7 @@ impl Upstream {
         breaker: Option<Breaker>,
         metrics: Option<TargetMetrics>,
         lanes: Option<Lanes>,
+        identity: Option<TargetIdentity>,
     ) -> Arc<Self> {
         if let Some(metrics) = &metrics {
             metrics.up.set(1);
@@ -91,18 +123,25 @@ impl Upstream {
             healthy: AtomicBool::new(true),
             metrics,
         });
-        Arc::new(Self { common, object, lanes, sought: AtomicBool::new(false), line: Mutex::default() })
+        let (sought, line) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { common, identity, object, lanes, sought, line })
     }
 
     /// The way of one caller to a target.
     pub(crate) fn lane(common: &Arc<Common>, object: Object) -> Arc<Self> {
         Arc::new(Self {
             common: Arc::clone(common),
+            identity: None,
             object,
             lanes: None,
             sought: AtomicBool::new(false),
             line: Mutex::default(),
         })
+    }
+
+    /// Whether it is a target of the file that is this one.
+    pub(crate) fn is(&self, identity: &TargetIdentity) -> bool {
+        self.identity.as_ref() == Some(identity)
     }
 
     /// As the file names it.

@@ -168,7 +168,7 @@ fn each_caller_is_called_back_and_nobody_else() {
         assert_eq!(hears.recv_timeout(LONG).unwrap(), "still");
         assert!(silent.try_recv().is_err());
         assert_eq!(backend.service.asked.load(Ordering::SeqCst), 20);
-        assert!(broker.metric(r#"signals_total{route="hello"}"#) >= 21.0);
+        until("they are counted", || broker.metric(r#"signals_total{route="hello"}"#) >= 21.0);
     }
     let kept = || std::fs::read_to_string(&copies).unwrap_or_default();
     until("calls are copied", || kept().matches("AskBack").count() == 20);
@@ -219,6 +219,29 @@ fn either_side_ends_the_session() {
     until("the caller's side ends", || second.ended.load(Ordering::SeqCst) == 1);
     assert_eq!(asked.asked.load(Ordering::SeqCst), 1);
     drop(second.node);
+}
+
+#[test]
+fn sessions_outlast_a_change_that_does_not_concern_them() {
+    let backend = backend();
+    let to = format!("\"{}\"", backend.address);
+    let broker = start(&route(&to, ""));
+    let (caller, hears) = caller(&broker.reference("hello"), 2);
+    caller.hello.subscribe().unwrap();
+    for more in ["limit = { calls = 5 }", "edits = [{ put = \"{urn:a}b\", value = \"c\" }]"] {
+        broker.broker.reload(super::config(&route(&to, more)).unwrap()).unwrap();
+        assert_eq!(backend.service.callers.lock().unwrap()[0].ask(4).unwrap(), 8, "{more}");
+        assert_eq!(caller.hello.ask_back(1).unwrap(), 3, "{more}");
+        caller.hello.say_hello(more).unwrap();
+        assert_eq!(hears.recv_timeout(LONG).unwrap(), more);
+    }
+    assert_eq!(backend.ended.load(Ordering::SeqCst), 0);
+    // A session by which nothing goes any more ends on both sides.
+    broker.broker.reload(super::config(&route(&to, "timeout = \"77s\"")).unwrap()).unwrap();
+    until("both sides end", || {
+        backend.ended.load(Ordering::SeqCst) == 1 && caller.ended.load(Ordering::SeqCst) == 1
+    });
+    assert_eq!(caller.hello.ask_back(1).unwrap(), 3, "the next call has a session of its own");
 }
 
 /// All calls of a caller go where its session is; a call whose session broke runs nowhere else, although the file says that it may.

@@ -249,3 +249,56 @@ fn who_calls_while_a_broker_begins_finds_the_objects() {
     drop((held, bus));
     assert!(!begins.join().unwrap());
 }
+
+/// A target that is the same in the file that is read again goes on as it is: its breaker is as open as before.
+#[test]
+fn a_breaker_stays_open_over_a_change_that_does_not_concern_it() {
+    let (backend, _, target) = shop_at(FRONT);
+    backend.stop();
+    let more = "breaker = { failures = 1, pause = \"1000s\" }";
+    for contract in ["", "contract"] {
+        let text = |more: &str| match contract {
+            "" => format!(
+                "[listen.front]\naddress = \"{FRONT}\"\n[[route]]\nname = \"shop\"\nto = \"{target}\"\n{more}\n"
+            ),
+            _ => text(FRONT, &target, more),
+        };
+        let broker = start(&text(more));
+        let client = Node::new();
+        let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+        assert_ne!(shop.noted().unwrap_err().kind(), Kind::Busy);
+        let alone =
+            |shop: &everywire::Ref<dyn Shop>| shop.noted().unwrap_err().to_string().contains("left alone");
+        assert!(alone(&shop), "{contract}");
+        let other =
+            format!("{more}\nlimit = {{ calls = 5 }}\nedits = [{{ put = \"0x45570001\", value = \"x\" }}]");
+        for more in [more, other.as_str(), more] {
+            broker.broker.reload(config(&text(more)).unwrap()).unwrap();
+            assert!(alone(&shop), "{contract} {more}");
+        }
+        // Another breaker begins anew.
+        broker.broker.reload(config(&text("breaker = { failures = 1, pause = \"999s\" }")).unwrap()).unwrap();
+        assert!(!alone(&shop), "{contract}");
+    }
+}
+
+/// What calls under way take of a route's limits is counted by the same limits in the file that is read again.
+#[test]
+fn limits_count_calls_from_before_a_change() {
+    let (_backend, store, target) = shop_at(FRONT);
+    let limit = "limit = { calls = 1 }";
+    let broker = start(&text(FRONT, &target, limit));
+    let (reference, client) = (broker.reference("shop"), Node::new());
+    let shop = client.connect::<dyn Shop>(&reference).unwrap();
+    store.shut(true);
+    let call = thread::spawn(move || Node::new().connect::<dyn Shop>(&reference).unwrap().count(1));
+    store.wait_for(1);
+    for more in [limit, "limit = { calls = 1 }\nretries = 1"] {
+        broker.broker.reload(config(&text(FRONT, &target, more)).unwrap()).unwrap();
+        assert_eq!(shop.noted().unwrap_err().kind(), Kind::Busy, "{more}");
+    }
+    broker.broker.reload(config(&text(FRONT, &target, "limit = { calls = 2 }")).unwrap()).unwrap();
+    assert_eq!(shop.noted().unwrap(), 0);
+    store.shut(false);
+    assert_eq!(call.join().unwrap().unwrap(), 1);
+}
