@@ -162,3 +162,25 @@ fn what_was_withdrawn_is_not_tried_again() {
     assert_eq!(two.store.counted.lock().unwrap().len(), 1, "and has nothing but that");
     one.store.shut(false);
 }
+
+/// A call that its caller gives up says nothing of the target: else one caller could have the breaker open for all others.
+#[test]
+fn withdrawn_calls_say_nothing_of_the_target() {
+    for typed in [false, true] {
+        let scratch = Scratch::new();
+        let backend = backend(&place("iiop", "backend", &scratch));
+        let more = "breaker = { failures = 1, pause = \"1000s\" }";
+        let broker = broker("iiop", &quoted(&backend.target), typed, more, &scratch);
+        let client = Node::new();
+        backend.store.shut(true);
+        for n in 1..=5 {
+            let call = begin(&client, &broker, n);
+            backend.store.wait_for(n);
+            drop(call);
+            until("the call is over", || (cancelled(&broker) - f64::from(n)).abs() < 0.1);
+        }
+        backend.store.shut(false);
+        let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+        assert_eq!(shop.count(8).unwrap(), 8, "contract: {typed}");
+    }
+}

@@ -104,6 +104,55 @@ fn a_capture_has_a_connection_for_each_call() {
     }
 }
 
+/// DCOP's messages cannot be made again: a packet has what was encoded, and a comment what it is of.
+#[test]
+fn a_capture_of_dcop_has_the_encoded_bodies() {
+    let scratch = Scratch::new();
+    let file = scratch.path("copies.pcapng");
+    let (backend, store) = (Node::new(), super::Store::new());
+    backend.listen(&super::place("dcop", "backend", &scratch)).unwrap();
+    let served = backend.export::<dyn Shop>("shop", store.clone());
+    let target = backend.print_friendly(served.reference());
+    for contract in [String::new(), format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract())] {
+        let _ = fs::remove_file(&file);
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"shop\"\nmatch = {{ key = \"shop\" }}\nto = \"{target}\"\n\
+             copy = {{ to = \"{file}\", answers = true }}\n{contract}",
+            super::place("dcop", "front", &scratch),
+        ));
+        let client = Node::new();
+        let shop = shop(&client, &broker);
+        assert_eq!(shop.count(0x0102_0304).unwrap(), 0x0102_0304);
+        // Packets of link type 147: by the number of their interface, in the order of the section.
+        let packets = || {
+            let capture = fs::read(&file).unwrap_or_default();
+            let (mut at, mut links, mut packets) = (0, Vec::new(), Vec::new());
+            let word = |at: usize| u32::from_le_bytes(capture[at..at + 4].try_into().unwrap());
+            while at + 12 <= capture.len() && at + word(at + 4) as usize <= capture.len() {
+                let (kind, len) = (word(at), word(at + 4) as usize);
+                match kind {
+                    1 => links.push(u16::from_le_bytes(capture[at + 8..at + 10].try_into().unwrap())),
+                    6 => {
+                        let octets = word(at + 20) as usize;
+                        let comment =
+                            String::from_utf8_lossy(&capture[at + 28 + octets..at + len - 4]).into_owned();
+                        let link = links[word(at + 8) as usize];
+                        packets.push((link, capture[at + 28..at + 28 + octets].to_vec(), comment));
+                    }
+                    _ => {}
+                }
+                at += len;
+            }
+            packets
+        };
+        until("a call and its answer are written", || packets().len() == 2);
+        for ((link, octets, comment), what) in packets().iter().zip(["arguments of", "results of"]) {
+            assert_eq!((*link, octets.as_slice()), (147, &[1, 2, 3, 4][..]), "{comment}");
+            assert!(comment.contains(&format!("shop: {what}")) && comment.contains("count"), "{comment}");
+        }
+    }
+}
+
 #[test]
 fn copies_that_are_only_counted_are_kept_nowhere() {
     let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
