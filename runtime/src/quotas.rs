@@ -82,8 +82,12 @@ impl Allowance {
     /// Why a newcomer finds no place.
     pub(crate) fn crowded(&self) -> Failure {
         let most = self.shares.most();
-        let what =
-            format!("{most} connections are open, the quota `connections`; raise it if they are wanted");
+        let what = if self.shares.open() < most {
+            // With those that a hop has made for its callers.
+            "as many connections are open as this process has descriptors for".to_owned()
+        } else {
+            format!("{most} connections are open, the quota `connections`; raise it if they are wanted")
+        };
         Failure::new(Kind::Busy, Initiator::Peer, what)
             .with_hint("try again later: the call was not executed")
     }

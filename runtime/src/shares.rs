@@ -83,6 +83,8 @@ pub(crate) struct Shares {
     memory: AtomicUsize,
     /// Accepted connections that may be open: the quota, or what there are descriptors for.
     connections: AtomicUsize,
+    /// Connections that there are descriptors for.
+    descriptors: AtomicUsize,
     /// The sum of all weights, and what wires keep beside them, in bytes. Changed under the lock of the table, read without it.
     used: AtomicUsize,
     /// The next number of a connection, or of a turn.
@@ -133,6 +135,7 @@ impl Shares {
         Self {
             memory: memory.into(),
             connections: AtomicUsize::new(connections),
+            descriptors: AtomicUsize::new(usize::MAX),
             used: AtomicUsize::new(0),
             numbers: AtomicU64::new(1),
             table: Mutex::default(),
@@ -159,8 +162,16 @@ impl Shares {
         self.connections.load(Ordering::Relaxed)
     }
 
+    /// Whether no other one may be accepted. So many connections were made for single peers that were accepted (a hop's): each takes
+    /// a descriptor, too.
+    pub(crate) fn is_full(&self, beside: usize) -> bool {
+        let open = self.open();
+        open >= self.most() || open.saturating_add(beside) >= self.descriptors.load(Ordering::Relaxed)
+    }
+
     /// The system lets a process have no more than so many connections.
     pub(crate) fn at_most(&self, connections: usize) {
+        self.descriptors.fetch_min(connections.max(1), Ordering::Relaxed);
         self.connections.fetch_min(connections.max(1), Ordering::Relaxed);
     }
 
@@ -421,6 +432,18 @@ mod tests {
 
     fn nobody() -> Weak<dyn Tenant> {
         Weak::<NullServant>::new()
+    }
+
+    /// A hop has a connection to its target for each of its callers: both take a descriptor, and one a place of the quota.
+    #[test]
+    fn connections_beside_take_descriptors_and_no_places() {
+        let shares = Shares::new(1 << 20, 3);
+        (1..=2).for_each(|number| shares.enter(number, source(1), nobody()));
+        assert!(!shares.is_full(1_000_000), "nobody knows of a limit");
+        shares.at_most(5);
+        assert!(!shares.is_full(2) && shares.is_full(3));
+        shares.enter(3, source(1), nobody());
+        assert!(shares.is_full(0));
     }
 
     /// Numbers of the table, as nothing is connected here.

@@ -136,6 +136,7 @@ impl Connection {
             routed: AtomicBool::new(false),
             left: AtomicBool::new(false),
             turned_away: AtomicBool::new(false),
+            private: OnceLock::new(),
         });
         waker.lead_to(&connection);
         Ok(connection)

@@ -26,6 +26,7 @@ use super::state::{After, Connection, Core, ServeOutcome, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{CachedLookup, LookupResult};
 use crate::failures::{ending, no_object};
+use crate::private_connections::PrivateConnection;
 use crate::shard::Leader;
 use crate::shares::Source;
 use crate::spans;
@@ -508,6 +509,11 @@ impl Connection {
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
+    }
+
+    /// Counts it among those that were made for single peers, as long as it is there.
+    pub(crate) fn count_as_private(&self) {
+        self.private.get_or_init(PrivateConnection::default);
     }
 
     /// Has one servant answer all that its peer asks of this side.

@@ -24,6 +24,7 @@ use super::reply_slot::ReplySlot;
 use crate::directory::CachedLookup;
 use crate::notice::Notice;
 use crate::patience::Patience;
+use crate::private_connections::PrivateConnection;
 use crate::quotas::Allowance;
 use crate::shard::Registration;
 use crate::shared::Shared;
@@ -142,6 +143,8 @@ pub(crate) struct Connection {
     pub(super) left: AtomicBool,
     /// It is told that there is no place for it.
     pub(super) turned_away: AtomicBool,
+    /// That it was made for one peer of this process's alone.
+    pub(super) private: OnceLock<PrivateConnection>,
 }
 
 /// What changes of a connection, under its lock.
