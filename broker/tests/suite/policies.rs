@@ -334,3 +334,89 @@ fn b2_nobody_on_a_bus_is_taken_for_the_bus() {
     store.shut(false);
     assert_eq!(held.join().unwrap().unwrap(), 1);
 }
+
+/// A request of GIOP 1.0 for `count(n)` of the object `shop`.
+fn request(number: u32) -> Vec<u8> {
+    let mut body = Vec::new();
+    let words = |body: &mut Vec<u8>, words: &[u32]| {
+        body.resize(body.len().next_multiple_of(4), 0);
+        words.iter().for_each(|word| body.extend(word.to_be_bytes()));
+    };
+    // No service contexts; its number; an answer is wanted.
+    words(&mut body, &[0, number]);
+    body.push(1);
+    for text in [&b"shop"[..], b"count\0"] {
+        words(&mut body, &[u32::try_from(text.len()).unwrap()]);
+        body.extend(text);
+    }
+    // No principal; the argument.
+    words(&mut body, &[0, number]);
+    let mut message = b"GIOP\x01\0\0\0".to_vec();
+    message.extend(u32::try_from(body.len()).unwrap().to_be_bytes());
+    message.extend(body);
+    message
+}
+
+/// Calls that a target does not answer are kept up to a bound for each connection. What comes beyond is told so at once, and did not run.
+#[test]
+fn calls_that_nobody_answers_are_bounded_for_each_connection() {
+    use std::io::{Read, Write};
+    const MOST: u32 = 1024;
+    for typed in [true, false] {
+        // It takes all that is sent, and answers nothing.
+        let silent = std::net::TcpListener::bind((super::own_loopback(), 0)).unwrap();
+        let target = format!("iiop://{}/shop", silent.local_addr().unwrap());
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let taker = thread::spawn(move || {
+            let (taken, _) = silent.accept().unwrap();
+            let mut copy = taken.try_clone().unwrap();
+            let drain = thread::spawn(move || std::io::copy(&mut copy, &mut std::io::sink()));
+            // Until the test is over.
+            let _ = ended.recv();
+            let _ = taken.shutdown(std::net::Shutdown::Both);
+            // It ends, one way or another.
+            let _ = drain.join().unwrap();
+        });
+        let contract = if typed {
+            format!("contract = \"{}\"\ninterface = \"Shop\"", contract())
+        } else {
+            String::new()
+        };
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n[[route]]\nname = \"shop\"\nto = \"{target}\"\n{contract}\n"
+        ));
+        let front = broker.broker.address("front").unwrap().replace("iiop://", "").replace('/', "");
+        let mut client = std::net::TcpStream::connect(&front).unwrap();
+        client.set_read_timeout(Some(super::LONG)).unwrap();
+        (0..MOST).for_each(|number| client.write_all(&request(number)).unwrap());
+        let under_way = || broker.metric(r#"calls_under_way{route="shop"}"#);
+        until("all are under way", || (under_way() - f64::from(MOST)).abs() < 0.1);
+        for number in MOST..MOST + 3 {
+            client.write_all(&request(number)).unwrap();
+            let mut head = [0; 12];
+            client.read_exact(&mut head).unwrap();
+            let little = head[6] & 1 == 1;
+            let word = |octets: &[u8], at: usize| {
+                let octets = octets[at..at + 4].try_into().unwrap();
+                if little { u32::from_le_bytes(octets) } else { u32::from_be_bytes(octets) }
+            };
+            let mut body = vec![0; word(&head, 8) as usize];
+            client.read_exact(&mut body).unwrap();
+            let text = String::from_utf8_lossy(&body).into_owned();
+            // Behind its service contexts: a system exception, of a call that did not run.
+            let mut at = 4;
+            for _ in 0..word(&body, 0) {
+                at += 8 + word(&body, at + 4).next_multiple_of(4) as usize;
+            }
+            assert_eq!((head[7], word(&body, at), word(&body, at + 4)), (1, number, 2), "{text}");
+            assert!(text.contains("IDL:omg.org/CORBA/TRANSIENT:1.0"), "{text}");
+            let behind = at + 12 + word(&body, at + 8).next_multiple_of(4) as usize;
+            assert_eq!(word(&body, behind + 4), 1, "completed: no");
+        }
+        assert!((under_way() - f64::from(MOST)).abs() < 0.1);
+        drop(client);
+        drop(end);
+        taker.join().unwrap();
+        until("none is under way", || under_way().abs() < 0.1);
+    }
+}
