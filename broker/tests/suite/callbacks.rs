@@ -301,3 +301,59 @@ fn what_is_called_back_is_told_before_anything_runs() {
         assert!(matches!(ask, Fidelity::Never(told) if told.contains(why)), "{to} {near}: {ask:?}\n{report}");
     }
 }
+
+/// One-way callbacks are signals on the wires that have such, both ways.
+#[test]
+fn one_way_callbacks_cross_to_wires_with_signals() {
+    for (near, far) in [
+        ("dbus", "net.tcp"),
+        ("dcop", "net.tcp"),
+        ("dcom", "net.tcp"),
+        ("net.tcp", "dbus"),
+        ("net.tcp", "dcop"),
+        ("net.tcp", "dcom"),
+    ] {
+        let scratch = Scratch::new();
+        let node = Node::new();
+        node.listen(&super::place(far, "backend", &scratch)).unwrap();
+        let service = Arc::new(Service {
+            signals: node.signaller::<dyn IHello>("hello"),
+            asked: AtomicU32::new(0),
+            failures: Mutex::default(),
+            callers: Mutex::default(),
+        });
+        let served = node.export::<dyn IHello>("hello", service);
+        let text = route(&format!("\"{}\"", node.print_friendly(served.reference())), "")
+            .replace("net.tcp://127.0.0.1:0?security=none", &super::place(near, "front", &scratch));
+        let report = everywire_broker::check(super::config(&text).unwrap()).unwrap().remove(0);
+        assert_eq!(report.signals, [("OnHello".to_owned(), Fidelity::Whole)], "{near} {far}");
+        assert!(matches!(&report.callbacks[0].1, Fidelity::Never(_)), "{report}");
+        let broker = start(&text);
+        let client = Node::new();
+        let hello = client.connect::<dyn IHello>(&broker.reference("hello")).unwrap();
+        let (tell, told) = channel();
+        let listening = hello
+            .signals()
+            .on(move |said: IHelloOnHello| drop(tell.send(said.message)))
+            .unwrap_or_else(|failure| panic!("{near} {far}: {failure}"));
+        hello.subscribe().unwrap_or_else(|failure| panic!("{near} {far}: {failure}"));
+        // The broker may still be about to subscribe.
+        until(&format!("{near} {far}: a signal comes"), || {
+            hello.say_hello("begin").unwrap();
+            told.recv_timeout(std::time::Duration::from_millis(50)).is_ok()
+        });
+        (0..20).for_each(|number| hello.say_hello(&format!("n{number}")).unwrap());
+        let mut heard: Vec<String> = Vec::new();
+        while heard.last().is_none_or(|last| last != "n19") {
+            heard.push(told.recv_timeout(LONG).unwrap());
+        }
+        heard.retain(|text| text != "begin");
+        assert!(
+            heard.iter().eq((0..20).map(|number| format!("n{number}")).collect::<Vec<_>>().iter()),
+            "{heard:?}"
+        );
+        // A callback with an answer finds nobody, as was told.
+        hello.ask_back(1).unwrap_err();
+        drop(listening);
+    }
+}
