@@ -159,7 +159,7 @@ impl Session {
     /// Counts what it keeps of messages.
     pub(super) fn count(&mut self) {
         if self.kept.is_counted() {
-            self.kept.set(self.out.kept() + self.came.kept());
+            self.kept.set(self.out.kept() + self.came.kept(), self.is_over());
         }
     }
 

@@ -6,21 +6,23 @@
 //! session that is silent, or in which nothing was said yet, makes room.
 //!
 //! What all sessions keep for their clients (answers that are not acknowledged, requests before which one is missing) is counted in
-//! `kept`, and has one bound, which the node tells. When it is more, sessions give way: each time the one that keeps most of whoever
-//! keeps most.
+//! `kept`, and has one bound, which the node tells. When it is more, sessions give way: those that are over, then each time the one that keeps
+//! most of whoever keeps most.
 //!
 //! State: a table of sessions with three orders beside it, so that no request walks over all sessions, however many strangers have
 //! begun: by the message that asked for them, by the sequence of their answers, and by owner and age. The age of a session stands there as
 //! it was when it was looked at last: it only grows, so the first one whose age is still true is the oldest.
 //!
 //! Invariants: each session in `taken` stands once among the ages of its owner, and each owner with sessions has one rank. Sessions that are
-//! forsaken are looked for every `SWEEP` at the most, and when memory is short.
+//! forsaken are looked for every `SWEEP` at the most. Who keeps most stands in an order of its own (`retained_bytes`), so that nobody walks over
+//! all sessions when memory is short, either.
 //!
 //! A user is one who proved it to the transport (Windows, a certificate): by the account in the table of users, whichever way he
 //! writes its name. A name in messages or in HTTP Basic is another's in the next request, so those who send such count as the
 //! machine that they call from.
 
 use super::MAX_SESSIONS;
+use super::retained_bytes::{RetainedBytes, RetainedSum};
 use super::session::Session;
 use super::shared::{Reliable, lock};
 use crate::soap::ids::MessageId;
@@ -77,7 +79,7 @@ impl Owner {
 pub(crate) struct Sequences {
     places: Mutex<SessionTable>,
     /// Bytes that all sessions keep.
-    kept: Arc<AtomicUsize>,
+    kept: Arc<RetainedSum>,
     /// What the node was told of them.
     told: AtomicUsize,
 }
@@ -170,53 +172,53 @@ impl Sequences {
     /// Keeps a session that was granted.
     pub(in crate::soap) fn keep(&self, reliable: &Reliable, owner: &Owner) {
         let (id, asked, answers) = {
-            let mut session = reliable.session();
-            session.kept.all = Some(Arc::clone(&self.kept));
+            let session = reliable.session();
             (session.came.id.clone(), session.asked.clone(), session.out.id.clone())
         };
         if let Some(id) = id {
             let (owner, session) = (owner.clone(), reliable.share());
-            lock(&self.places).enter(id, owner, session, asked, answers);
+            let mut places = lock(&self.places);
+            places.enter(id.clone(), owner.clone(), session, asked, answers);
+            let mut session = reliable.session();
+            session.kept = RetainedBytes::at(&self.kept, owner, &id);
+            session.count();
         }
     }
 
     /// Tells the node what is kept, and has sessions give way until that is no more than it may be. No session is locked by the
     /// caller.
     pub(in crate::soap) fn settle(&self, objects: &dyn Objects) {
-        let mut swept = false;
+        self.give_back(|before, now| objects.keeps(before, now));
+    }
+
+    /// The same; `tell` hears what was kept and what is, and says how much may be.
+    fn give_back(&self, tell: impl Fn(usize, usize) -> usize) {
+        let mut short = false;
         loop {
-            let kept = || self.kept.load(Ordering::Relaxed);
-            if !swept && kept().abs_diff(self.told.load(Ordering::Relaxed)) < GRAIN {
+            if !short && self.kept.bytes().abs_diff(self.told.load(Ordering::Relaxed)) < GRAIN {
                 return;
             }
             // One after the other: the node is told each change once.
             let mut places = lock(&self.places);
-            let kept = kept();
-            if kept <= objects.keeps(self.told.swap(kept, Ordering::Relaxed), kept) {
+            let kept = self.kept.bytes();
+            if kept <= tell(self.told.swap(kept, Ordering::Relaxed), kept) {
                 return;
             }
-            if std::mem::replace(&mut swept, true) {
-                let Some(id) = places.heaviest() else { return };
-                places.displace(&id);
-            } else {
-                // Nobody comes back to those that are over.
-                places.forget(Session::is_over);
+            short = true;
+            let went = match (self.kept.over(), self.kept.heaviest()) {
+                // Nobody comes back to it.
+                (Some(id), _) => places.leave(&id).is_some(),
+                (None, Some(id)) => places.displace(&id),
+                (None, None) => false,
+            };
+            if !went {
+                return;
             }
         }
     }
 }
 
 impl SessionTable {
-    /// The session that keeps most of the owner whose sessions keep most.
-    fn heaviest(&self) -> Option<String> {
-        let bytes = |place: &SessionEntry| lock(&place.session).kept.bytes;
-        let mut sums: HashMap<&Owner, usize> = HashMap::new();
-        self.taken.values().for_each(|place| *sums.entry(&place.owner).or_default() += bytes(place));
-        let (most, _) = sums.into_iter().max_by_key(|(_, sum)| *sum)?;
-        let theirs = self.taken.iter().filter(|(_, place)| place.owner == *most && bytes(place) > 0);
-        theirs.max_by_key(|(_, place)| bytes(place)).map(|(id, _)| id.clone())
-    }
-
     /// Which session makes room for one of this owner: before all others one in which nothing was said, then the one that has
     /// been silent for longest.
     fn gives_way(&mut self, now: Instant, owner: &Owner) -> Option<String> {
@@ -301,6 +303,7 @@ impl SessionTable {
     /// The session of this sequence gives its place back, if it has one.
     fn leave(&mut self, id: &str) -> Option<SessionEntry> {
         let place = self.taken.remove(id)?;
+        lock(&place.session).kept.unrank();
         self.change(&place.owner, |ages| _ = ages.remove(&place.age));
         if self.asked.get(&place.asked).is_some_and(|known| known == id) {
             self.asked.remove(&place.asked);
@@ -318,14 +321,15 @@ impl SessionTable {
         gone.iter().for_each(|id| drop(self.leave(id)));
     }
 
-    fn displace(&mut self, id: &str) {
-        if let Some(place) = self.leave(id) {
-            lock(&place.session).displace();
-            if self.displaced.len() >= MAX_SESSIONS {
-                self.displaced.pop_front();
-            }
-            self.displaced.push_back(id.to_owned());
+    /// The session of this sequence makes room. Returns whether it had a place.
+    fn displace(&mut self, id: &str) -> bool {
+        let Some(place) = self.leave(id) else { return false };
+        lock(&place.session).displace();
+        if self.displaced.len() >= MAX_SESSIONS {
+            self.displaced.pop_front();
         }
+        self.displaced.push_back(id.to_owned());
+        true
     }
 }
 
@@ -375,6 +379,36 @@ mod tests {
         // Ten times a second at all of them, else at a few.
         let looks = LOOKS.get();
         assert!(looks < 15 * MAX_SESSIONS, "{looks} sessions were looked at for 1000 requests");
+    }
+
+    #[test]
+    fn short_memory_looks_at_those_only_that_make_room() {
+        let sequences = Sequences::default();
+        for number in 0..1000_usize {
+            let mut session = Session::asked(Dialect::WS, true);
+            session.heard = Some(Instant::now());
+            session.came.id = Some(number.to_string());
+            session.asked = MessageId::Text(number.to_string().as_str().into());
+            let reliable = Reliable::new(session);
+            // The third has most together, the last of his sessions most of them.
+            sequences.keep(&reliable, &Owner::named(&(number % 10).to_string()));
+            let bytes = if number % 10 == 3 { 2000 + number } else { 1000 };
+            reliable.session().kept.set(bytes, number == 500);
+        }
+        LOOKS.set(0);
+        let before = sequences.kept.bytes();
+        // As little too much as three of them keep: the one that is over, and two of his.
+        let may = before - 1000 - (2993 + 2983);
+        sequences.give_back(|_, _| may);
+        let gone = |id: &str| sequences.find(id).is_none();
+        let displaced = ["993", "983"].map(|id| sequences.was_displaced(id));
+        assert!(gone("500") && !sequences.was_displaced("500") && displaced == [true; 2]);
+        assert_eq!(lock(&sequences.places).taken.len(), 997);
+        assert_eq!((sequences.kept.bytes(), LOOKS.get()), (may, 0), "nobody else was looked at");
+        // As soon as nobody has anything more to give, that is the end.
+        sequences.find("0").unwrap().session().kept.set(1000 + GRAIN, false);
+        sequences.give_back(|_, _| 0);
+        assert!(lock(&sequences.places).taken.is_empty() && sequences.kept.is_empty());
     }
 
     /// As `gives_way` was before there were orders: a walk over all sessions.
