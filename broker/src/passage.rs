@@ -66,7 +66,7 @@ pub(crate) struct Passage {
     /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
     entry: Option<Entry>,
     answered: bool,
-    _permit: Permit,
+    permit: Permit,
 }
 
 impl Passage {
@@ -93,7 +93,12 @@ impl Passage {
             }
         };
         let begun = Instant::now();
-        let caller = route.limits.counts_sources().then(|| who.source());
+        let caller = match (route.limits.counts_sources(), route.limits.is_crowded()) {
+            (true, _) => Some(who.source()),
+            // Nobody has asked for the caller yet, as it matters for the moment only.
+            (false, true) => Some(CallerIdentity::of_call(&request).source()),
+            (false, false) => None,
+        };
         let permit = match route.limits.take(caller, begun) {
             Ok(permit) => permit,
             Err(failure) => {
@@ -140,7 +145,7 @@ impl Passage {
             hops,
             entry,
             answered: false,
-            _permit: permit,
+            permit,
         };
         Box::new(passage).send();
     }
@@ -302,6 +307,9 @@ impl Passage {
                 if self.may_try_again(&failure) {
                     self.route.metrics.retries.inc();
                     return self.send();
+                }
+                if failure.kind() == Kind::Busy && failure.completed() == Completed::No {
+                    self.route.limits.is_full(&self.permit);
                 }
                 match failure
                     .encoded()

@@ -1,6 +1,7 @@
 //! What a route may take, and what becomes of calls when a target fails.
 
 use super::{Running, Scratch, Store, contract, marked, shop_at, start, try_start, until};
+use everywire::layer::Limit;
 use everywire::model::failure::Completed;
 use everywire::model::shape::{Field, Shape};
 use everywire::model::{Completed as Ran, Direction, Object, Operation, Outcome, Parameter, visit::Nothing};
@@ -159,6 +160,58 @@ fn the_calls_of_a_route_and_of_a_caller_are_limited() {
     let third = shop(&clients[2], &broker);
     until("their shares are given back", || third.count(3).is_ok());
     assert!(broker.metric(r#"refused_total{route="shop",why="limit"}"#) >= 1.0);
+}
+
+/// A target takes all callers behind the broker for one, and refuses what is too much of that one. The one who is to blame gets half of what the
+/// target takes, so that there is room for another.
+#[test]
+fn one_caller_does_not_take_the_target_of_all() {
+    const MOST: usize = 32;
+    let backend = Node::builder().layer(Limit::new(MOST)).build();
+    let store = Store::new();
+    backend.listen("iiop://127.0.0.1:0").unwrap();
+    let target = backend.print_friendly(backend.export::<dyn Shop>("shop", store.clone()).reference());
+    let (scratch, contract) = (Scratch::new(), contract());
+    let broker = start(&format!(
+        r#"
+        [listen.greedy]
+        address = "iiop+unix://{}"
+        [listen.honest]
+        address = "iiop://127.0.0.1:0"
+        [[route]]
+        name = "shop"
+        to = "{target}"
+        contract = "{contract}"
+        interface = "Shop"
+        "#,
+        scratch.path("greedy"),
+    ));
+    let reference = |start: &str| {
+        let all = broker.broker.references();
+        all.into_iter().map(|(_, text, ..)| text).find(|text| text.starts_with(start)).unwrap()
+    };
+    let [greedy, honest] = [Node::new(), Node::new()];
+    let many = greedy.connect::<dyn Shop>(&reference("iiop+unix:")).unwrap();
+    let one = honest.connect::<dyn Shop>(&reference("iiop:")).unwrap();
+    let burst = || -> Vec<_> {
+        let call = |n| {
+            let shop = many.clone();
+            thread::spawn(move || shop.count(n))
+        };
+        (0..100).map(call).collect()
+    };
+    let busy = |calls: &[thread::JoinHandle<_>]| calls.iter().filter(|call| call.is_finished()).count();
+    for most in [MOST, MOST / 2] {
+        store.shut(true);
+        let calls = burst();
+        until("what is too much is refused", || busy(&calls) >= 100 - MOST);
+        if most < MOST {
+            assert_eq!(one.noted().unwrap(), 0, "there is room for another");
+        }
+        store.shut(false);
+        let served = calls.into_iter().filter_map(|call| call.join().unwrap().ok()).count();
+        assert!(served <= most, "{served} of {most}");
+    }
 }
 
 #[test]
