@@ -328,6 +328,27 @@ fn each_object_of_a_class_has_a_program_that_ends_with_it() {
 }
 
 #[test]
+fn programs_of_objects_hear_first_that_the_server_ends() {
+    let scratch = Scratch::new();
+    let log = scratch.path("log");
+    let mut lamp = Lamp::with(&[("LAMP_LOG", log.clone()), ("LAMP_PARKS", "1".into())], &["--class"]);
+    let address = lamp.own();
+    let calls = [(); 2].map(|()| {
+        let address = address.clone();
+        std::thread::spawn(move || run(&["call", &address, "Switch", "true"]))
+    });
+    while std::fs::read_to_string(&log).unwrap_or_default().matches("parked").count() < 2 {
+        assert!(!calls[0].is_finished() && !calls[1].is_finished());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // They answer what they have, and nobody waits for the end of the grace.
+    assert_eq!(lamp.server.end("-TERM").0, 0);
+    for call in calls {
+        assert_eq!(call.join().unwrap().good(), "-1");
+    }
+}
+
+#[test]
 fn a_table_of_classes_is_served() {
     let scratch = Scratch::new();
     std::fs::copy(data("lamp.midl"), scratch.path("lamp.midl")).unwrap();

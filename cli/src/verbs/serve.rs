@@ -36,7 +36,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const EXAMPLES: &str = include_str!("../../help/serve.txt");
@@ -137,19 +137,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             signals.close();
         })
     };
-    let mut programs: Vec<Arc<ProgramServant>> = Vec::new();
+    let programs = Arc::<Programs>::default();
+    let mut kept: Vec<Arc<ProgramServant>> = Vec::new();
     let mut served = Vec::new();
     for class in wanted {
         let (name, key) = (class.interface.name.to_string(), class.key.clone());
         if classes {
-            serve_class(class, &node);
+            serve_class(class, &node, &programs);
         } else {
             let words = NodeNotation::new(node.clone(), class.types).opening_files();
             let hopeless = Arc::clone(&hopeless);
             let servant = ProgramServant::start(class.interface, &class.command, words, &key, hopeless)
                 .map_err(|error| CliError::local(format!("cannot start `{command}`"), &error))?;
             let servant = Arc::new(servant.telling(class.told));
-            programs.push(Arc::clone(&servant));
+            programs.add(&servant);
+            kept.push(Arc::clone(&servant));
             let exported: Arc<ProgramServant> = servant;
             node.export_servant(&key, exported);
         }
@@ -159,14 +161,14 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let announced = listen(arguments, &node).and_then(|()| announce(arguments, &served, &node));
     if announced.is_ok() {
         signals.forever().next();
-        let running = programs.clone();
-        super::end_at_once(signals, move || running.iter().for_each(|program| program.kill()));
+        let running = Arc::clone(&programs);
+        super::end_at_once(signals, move || running.all().iter().for_each(|program| program.kill()));
     }
     // Nothing new comes in. The programs hear it first: they answer what they have, and end.
     node.drain();
-    programs.iter().for_each(|program| program.tell_end());
+    programs.all().iter().for_each(|program| program.tell_end());
     node.stop_within(arguments.grace.0.unwrap_or(Duration::MAX));
-    programs.iter().for_each(|program| program.stop());
+    kept.iter().for_each(|program| program.stop());
     let dead = dead.lock().unwrap_or_else(PoisonError::into_inner).take();
     match dead.filter(|_| announced.is_ok()) {
         Some(status) => Err(CliError::local(
@@ -291,9 +293,10 @@ fn makes_objects(address: &str) -> Done {
 }
 
 /// Serves a class whose objects have a program each.
-fn serve_class(class: Class, node: &Node) {
+fn serve_class(class: Class, node: &Node, programs: &Arc<Programs>) {
     let Class { key, interface, types, told: of_contract, command } = class;
     let (of, words) = (interface.clone(), NodeNotation::new(node.clone(), types).opening_files());
+    let programs = Arc::clone(programs);
     node.export_class_servants(&key, interface, move |key| {
         let key = String::from_utf8_lossy(key);
         // Other objects of the class may do better; whoever calls this one hears that its program ended.
@@ -302,9 +305,32 @@ fn serve_class(class: Class, node: &Node) {
             ProgramServant::start(of.clone(), &command, words.clone(), &key, told).map_err(|error| {
                 Failure::new(Kind::Internal, Initiator::Here, format!("cannot start `{command}`: {error}"))
             })?;
-        let servant = servant.telling(of_contract.clone());
-        Ok(vec![Arc::new(Instance(Arc::new(servant))) as Arc<dyn Servant>])
+        let servant = Arc::new(servant.telling(of_contract.clone()));
+        programs.add(&servant);
+        Ok(vec![Arc::new(Instance(servant)) as Arc<dyn Servant>])
     });
+}
+
+/// The programs that run, those of objects of classes among them: they hear when the server is told to end.
+#[derive(Default)]
+struct Programs(Mutex<Vec<Weak<ProgramServant>>>);
+
+impl Programs {
+    fn add(&self, program: &Arc<ProgramServant>) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that are gone are looked for before it grows, so seldom.
+        if held.len() == held.capacity() {
+            held.retain(|program| program.strong_count() > 0);
+            let more = held.len() + 1;
+            held.reserve(more);
+        }
+        held.push(Arc::downgrade(program));
+    }
+
+    fn all(&self) -> Vec<Arc<ProgramServant>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// What is served.

@@ -3,7 +3,7 @@ import json
 import os
 import sys
 
-times, colour = 0, "white"
+times, colour, parked = 0, "white", []
 
 
 def say(**line):
@@ -20,6 +20,11 @@ log("began")
 for line in sys.stdin:
     call = json.loads(line)
     operation, given, results = call["operation"], call["arguments"], {}
+    if operation == "Switch" and "LAMP_PARKS" in os.environ:
+        # It is answered when the program is told to end.
+        parked.append(call)
+        log("parked")
+        continue
     if operation == "Switch":
         times += 1
         results = {"return": times}
@@ -45,4 +50,6 @@ for line in sys.stdin:
         say(id=call["id"], fail="the bulb is broken", code=f"0x8004{given['how']:04x}")
         continue
     say(id=call["id"], results=results)
+for call in parked:
+    say(id=call["id"], results={"return": -1})
 log("ended")
