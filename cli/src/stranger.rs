@@ -1,6 +1,6 @@
 //! Who answers where another wire was expected: what [`everywire::stranger`] finds, told with what went wrong.
 
-pub(crate) use everywire::stranger::{Answer, Detection, ForeignProtocol, Stream, connect, text};
+pub(crate) use everywire::stranger::{Answer, Detection, ForeignProtocol, ProbeTime, Stream, connect, text};
 
 use crate::cli_error::{CliError, REFUSED, UNREACHABLE, VIOLATION};
 use everywire::model::{Endpoint, Profile, Reference, Wire};
@@ -19,7 +19,10 @@ pub(crate) fn named(trouble: Box<CliError>, reference: &Reference) -> Box<CliErr
     if !trouble.is_of_connection() {
         return trouble;
     }
-    match stranger::diagnosis(reference, ALL) {
+    // Whose deadline is over does not wait for long once more.
+    let is_late = trouble.kind() == Kind::TimedOut.word();
+    let time = if is_late { ProbeTime::BRIEF } else { ProbeTime::USUAL };
+    match stranger::diagnosis(reference, ALL, time) {
         None => trouble,
         // What was said at first tells more than the silence after it.
         Some(told) if told.is_silence && matches!(trouble.exit(), REFUSED | VIOLATION) => trouble,
@@ -72,14 +75,18 @@ pub(crate) fn bus(address: &str) -> Option<&'static str> {
 
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
 pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Detection {
-    stranger::who(ALL, expected, endpoint)
+    stranger::who(ALL, expected, endpoint, ProbeTime::USUAL)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use everywire::{Failure, Initiator};
-    use std::net::TcpListener;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    /// How long a test waits at the most; it ends with an event.
+    const LONG: std::time::Duration = std::time::Duration::from_secs(120);
 
     #[test]
     fn a_bus_that_answers_is_there() {
@@ -107,6 +114,42 @@ mod tests {
             let ended = "connections are taken there, and each ends without an answer";
             assert_eq!(told.contains(ended), is_told, "{told}");
         }
+    }
+
+    /// A server that is silent is waited for once: no connection ends before all greetings were sent.
+    #[test]
+    fn greetings_do_not_wait_for_each_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        let (host, port) = (place.ip().to_string(), place.port());
+        let endpoint = Endpoint::Tcp { host: host.as_str().into(), port };
+        let greetings: usize = ALL.iter().map(|wire| wire.greetings().len()).sum();
+        let silent = std::thread::spawn(move || {
+            // And those of TLS and OPC UA.
+            let all = listener.incoming().take(greetings + 2).map(|stream| {
+                let (mut stream, mut begun) = (stream.unwrap(), [0]);
+                stream.read_exact(&mut begun).unwrap();
+                (stream, begun)
+            });
+            let all: Vec<(TcpStream, [u8; 1])> = all.collect();
+            let is_open = |mut stream: &TcpStream| {
+                stream.set_nonblocking(true).unwrap();
+                let mut rest = [0; 4096];
+                std::iter::repeat_with(|| stream.read(&mut rest))
+                    .find(|read| !matches!(read, Ok(1..)))
+                    .unwrap()
+            };
+            let open = all.iter().filter(|(stream, _)| is_open(stream).is_err()).count();
+            let (asks, _) = all.iter().find(|(_, begun)| begun == b"H").unwrap();
+            (&*asks).write_all(b"ACKF").unwrap();
+            open
+        });
+        let time = ProbeTime::new(LONG, std::time::Duration::from_millis(1));
+        let Detection::Other(known, _) = stranger::who(ALL, None, &endpoint, time) else {
+            panic!("nobody was met")
+        };
+        assert_eq!(known.protocol, "OPC UA");
+        assert_eq!(silent.join().unwrap(), greetings + 2);
     }
 
     /// A reset may be there before the look at how connecting went: the server was there all the same.

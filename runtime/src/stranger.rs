@@ -5,13 +5,14 @@
 //! tells; then those of protocols that are no wire's and that people meet by a wrong port (`foreign`).
 //! `everywire status` asks so at once.
 //!
-//! State: none is kept; each question makes its own connections, blocks the calling thread, and closes them.
+//! State: none is kept; each question has a connection and a thread of its own, which end with it, and whoever asks waits for the answers.
 //! The order is: the wire that was expected, all other wires, then protocols that are no wire's; the first
 //! answer decides, but a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
-//! says who it is before it is asked (SSH, SMTP) ends the search.
+//! says who it is before it is asked (SSH, SMTP) ends the search. A question begins when those before it are answered, or soon after them
+//! (`ProbeTime`): so a server that is silent to all of them is waited for once, not once for each.
 //!
 //! Invariants: a failure that is not of the connection (`is_of_connection`) is never questioned. What comes
-//! back is untrusted: at most `SEEN` octets are read, for at most `PATIENCE` each time, looked at by the
+//! back is untrusted: at most `SEEN` octets are read, for at most the time that there is for each, looked at by the
 //! wires' own sniffers, and shown only as the name of a protocol, or as lines of printable text.
 
 mod foreign;
@@ -24,14 +25,41 @@ use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to accept, and again to answer a greeting.
-const PATIENCE: Duration = Duration::from_millis(500);
 /// The most octets of an answer that are looked at.
 const SEEN: usize = 1024;
 /// Header fields of a textual answer (HTTP) that tell what a server is, in lower case.
 const TELLING: [&str; 3] = ["server:", "x-powered-by:", "via:"];
+
+/// How long servers are waited for that are asked who they are.
+#[derive(Debug, Clone, Copy)]
+pub struct ProbeTime {
+    /// How long a server may take to accept, and again to answer a greeting.
+    each: Duration,
+    /// How long after a greeting that is not answered yet the next one is sent.
+    between: Duration,
+}
+
+impl ProbeTime {
+    /// Where there is time: at most a second and a half.
+    pub const USUAL: Self = Self::new(Duration::from_millis(500), Duration::from_millis(50));
+    /// Where the time of a call is over already, and people wait: at most half a second.
+    pub const BRIEF: Self = Self::new(Duration::from_millis(150), Duration::from_millis(15));
+
+    /// So long for each answer, and so long between questions.
+    #[must_use]
+    pub const fn new(each: Duration, between: Duration) -> Self {
+        Self { each, between }
+    }
+
+    /// What there is behind a failure of this kind.
+    #[must_use]
+    pub fn behind(kind: Kind) -> Self {
+        if kind == Kind::TimedOut { Self::BRIEF } else { Self::USUAL }
+    }
+}
 
 /// What is found where an object was looked for in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,13 +87,13 @@ pub fn is_of_connection(failure: &Failure) -> bool {
 /// The failure, told as what it is if another protocol answers where the object was looked for: of the kind
 /// [`Kind::WrongWire`], with the protocol's name and what to try. Other failures come back as they are.
 ///
-/// It connects some times and waits up to half a second each time, so it is for whoever shows the failure to people.
+/// It connects some times and waits for answers ([`ProbeTime::behind`]), so it is for whoever shows the failure to people.
 #[must_use]
 pub fn named(failure: Failure, reference: &Reference, wires: &[&'static dyn Wire]) -> Failure {
     if !is_of_connection(&failure) {
         return failure;
     }
-    match diagnosis(reference, wires) {
+    match diagnosis(reference, wires, ProbeTime::behind(failure.kind())) {
         Some(told) if told.is_wrong_wire => {
             let what = format!("{}; {}", failure.message(), told.found);
             Failure::new(Kind::WrongWire, failure.initiator(), what)
@@ -77,12 +105,12 @@ pub fn named(failure: Failure, reference: &Reference, wires: &[&'static dyn Wire
 }
 
 /// Who answers where the object of a reference was looked for, if that says why it was not met.
-pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<Diagnosis> {
+pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire], time: ProbeTime) -> Option<Diagnosis> {
     let profile = reference.profiles.first()?;
     let own = profile.wire;
     let reached = |endpoint: &&Endpoint| {
         !matches!(endpoint, Endpoint::Shm { .. } | Endpoint::InProcess { .. })
-            && connect(endpoint, PATIENCE).map_or_else(|error| is_taken(&error), |_| true)
+            && connect(endpoint, time.each).map_or_else(|error| is_taken(&error), |_| true)
     };
     let wire = wires.iter().copied().find(|wire| wire.name() == own);
     // Nobody is looked for where the object must not be called.
@@ -95,7 +123,7 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire]) -> Option<D
         Some(Diagnosis { is_wrong_wire, is_silence: false, found, hint })
     };
     let begins = |greeting: &Greeting| format!("use an address that begins with {}", greeting.schemes);
-    match who(wires, wire, endpoint) {
+    match who(wires, wire, endpoint, time) {
         Detection::Wire(answer) if encrypts && is_own(&answer) => told(
             false,
             format!("{} answers there, in the clear", answer.greeting.protocol),
@@ -187,50 +215,86 @@ pub fn text(octets: &[u8]) -> Option<Vec<String>> {
     })
 }
 
+/// A greeting, and whose it is.
+#[derive(Clone, Copy)]
+enum Question {
+    Wire(&'static dyn Wire, &'static Greeting),
+    Other(&'static ForeignProtocol),
+}
+
+impl Question {
+    /// What the server at an endpoint says to it.
+    fn ask(self, endpoint: &Endpoint, patience: Duration) -> Option<ProbeAnswer> {
+        match self {
+            Self::Wire(_, greeting) => heard(endpoint, greeting.octets, greeting.answers, patience),
+            Self::Other(known) => heard(endpoint, known.octets, known.answers, patience),
+        }
+    }
+}
+
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
 pub fn who(
     wires: &[&'static dyn Wire],
     expected: Option<&'static dyn Wire>,
     endpoint: &Endpoint,
+    time: ProbeTime,
 ) -> Detection {
     let is_expected =
         |wire: &&'static dyn Wire| expected.is_some_and(|expected| expected.name() == wire.name());
     let (mine, others): (Vec<_>, Vec<_>) = wires.iter().copied().partition(is_expected);
-    let each = mine.into_iter().chain(others);
-    let greetings = each
-        .flat_map(|wire: &'static dyn Wire| wire.greetings().iter().map(move |greeting| (wire, greeting)));
-    let mut met = Detection::Silent;
+    let of_wire = |wire: &'static dyn Wire| wire.greetings().iter().map(move |own| Question::Wire(wire, own));
+    let of_wires = mine.into_iter().chain(others).flat_map(of_wire);
+    let mut questions = of_wires.chain(foreign::ASKED.iter().map(Question::Other)).peekable();
+    let (tell, told) = channel();
+    let (mut met, mut under_way) = (None, 0_usize);
     let (mut ended, mut silent) = (false, false);
-    for (wire, greeting) in greetings {
-        match heard(endpoint, greeting.octets, greeting.answers) {
-            Some(ProbeAnswer::Answer(octets, elapsed)) => {
-                met = Detection::Wire(Answer { wire, greeting, elapsed, octets });
-                break;
+    loop {
+        // Whose server was met that way is asked for other protocols only.
+        let is_wanted = |question: &Question| met.is_none() || matches!(question, Question::Other(_));
+        while questions.next_if(|question| !is_wanted(question)).is_some() {}
+        if let Some(question) = questions.next() {
+            let (tell, place) = (tell.clone(), endpoint.clone());
+            // Whoever asked may have heard enough by then.
+            let ask = move || drop(tell.send((question, question.ask(&place, time.each))));
+            under_way += 1;
+            if std::thread::Builder::new().name("who".into()).spawn(ask.clone()).is_err() {
+                ask();
+            }
+        }
+        if under_way == 0 {
+            break;
+        }
+        let answer = match questions.peek() {
+            Some(_) => told.recv_timeout(time.between),
+            // Each of them has its own time.
+            None => told.recv().map_err(RecvTimeoutError::from),
+        };
+        let Ok((question, answer)) = answer else { continue };
+        under_way -= 1;
+        match (answer, question) {
+            (Some(ProbeAnswer::Answer(octets, _)), Question::Other(known)) => {
+                return Detection::Other(known, octets);
+            }
+            (Some(ProbeAnswer::Answer(octets, elapsed)), Question::Wire(wire, greeting)) if met.is_none() => {
+                let asks_for_tls = foreign::sends_away(&octets);
+                met = Some(Answer { wire, greeting, elapsed, octets });
+                if !asks_for_tls {
+                    break;
+                }
             }
             // It said who it is, whatever it was greeted with.
-            Some(ProbeAnswer::Other(known, octets)) => return Detection::Other(known, octets),
-            Some(ProbeAnswer::End) => ended = true,
-            Some(ProbeAnswer::Nothing) => silent = true,
-            None => {}
-        }
-    }
-    let asks_for_tls = match &met {
-        Detection::Wire(answer) => foreign::sends_away(&answer.octets),
-        _ => true,
-    };
-    if asks_for_tls {
-        for known in &foreign::ASKED {
-            match heard(endpoint, known.octets, known.answers) {
-                Some(ProbeAnswer::Answer(octets, _)) => return Detection::Other(known, octets),
-                Some(ProbeAnswer::End) => ended = true,
-                Some(ProbeAnswer::Nothing) => silent = true,
-                Some(ProbeAnswer::Other(..)) | None => {}
+            (Some(ProbeAnswer::Other(known, octets)), _) if met.is_none() => {
+                return Detection::Other(known, octets);
             }
+            (Some(ProbeAnswer::End), _) => ended = true,
+            (Some(ProbeAnswer::Nothing), _) => silent = true,
+            _ => {}
         }
     }
     match met {
-        Detection::Silent if ended && !silent => Detection::Ended,
-        met => met,
+        Some(answer) => Detection::Wire(answer),
+        None if ended && !silent => Detection::Ended,
+        None => Detection::Silent,
     }
 }
 
@@ -247,20 +311,25 @@ enum ProbeAnswer {
 }
 
 /// What a server says to these octets, if it is reached.
-fn heard(endpoint: &Endpoint, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> Option<ProbeAnswer> {
-    let stream = match connect(endpoint, PATIENCE) {
+fn heard(
+    endpoint: &Endpoint,
+    octets: &[u8],
+    answers: fn(&[u8]) -> Sniff,
+    patience: Duration,
+) -> Option<ProbeAnswer> {
+    let stream = match connect(endpoint, patience) {
         Ok(stream) => stream,
         Err(error) if is_taken(&error) => return Some(ProbeAnswer::End),
         Err(_) => return None,
     };
     match &stream {
         Stream::Tcp(stream) => {
-            stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            Some(exchange(stream, octets, answers))
+            stream.set_read_timeout(Some(patience)).ok()?;
+            Some(exchange(stream, octets, answers, patience))
         }
         Stream::Unix(stream) => {
-            stream.set_read_timeout(Some(PATIENCE)).ok()?;
-            Some(exchange(stream, octets, answers))
+            stream.set_read_timeout(Some(patience)).ok()?;
+            Some(exchange(stream, octets, answers, patience))
         }
     }
 }
@@ -296,11 +365,16 @@ fn is_taken(error: &io::Error) -> bool {
 }
 
 /// Sends a greeting and reads until the beginning of the answer tells who speaks.
-fn exchange(mut stream: impl Read + Write, octets: &[u8], answers: fn(&[u8]) -> Sniff) -> ProbeAnswer {
+fn exchange(
+    mut stream: impl Read + Write,
+    octets: &[u8],
+    answers: fn(&[u8]) -> Sniff,
+    patience: Duration,
+) -> ProbeAnswer {
     let begun = Instant::now();
     // Who does not take it may have said something before.
     let _ = stream.write_all(octets);
-    let until = begun + PATIENCE;
+    let until = begun + patience;
     let (mut seen, mut len) = ([0; SEEN], 0);
     while Instant::now() < until {
         let Some(room) = seen.get_mut(len..).filter(|room| !room.is_empty()) else { break };
