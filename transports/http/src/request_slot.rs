@@ -63,9 +63,14 @@ impl RequestSlot {
         let plain = matches!(&pipe.stage, Stage::Head(heads) if heads.is_plain());
         let breach = match plain {
             false => Some(ProtocolError::Ambiguous),
-            true => (!names_one_host(&parts)).then_some(ProtocolError::Host),
+            true if !names_one_host(&parts) => Some(ProtocolError::Host),
+            true => (!is_in_chunks_alone(&parts)).then_some(ProtocolError::Coding),
         };
-        let refusal = if breach.is_none() { door(&parts) } else { Some(empty(StatusCode::BAD_REQUEST)) };
+        let refusal = match breach {
+            None => door(&parts),
+            Some(ProtocolError::Coding) => Some(empty(StatusCode::NOT_IMPLEMENTED)),
+            Some(_) => Some(empty(StatusCode::BAD_REQUEST)),
+        };
         let mut gathering = BodyReader::new(body, self.bounds.body);
         pipe.stage = match gathering.missing() {
             0 if parts.headers.contains_key(TRANSFER_ENCODING) => Stage::Unsized,
@@ -145,6 +150,16 @@ fn names_one_host(parts: &Parts) -> bool {
     let Some(host) = hosts.next() else { return parts.version < Version::HTTP_11 };
     let is_name = |octet: &u8| octet.is_ascii_graphic() && !b",/?#@\\\"<>".contains(octet);
     hosts.next().is_none() && host.as_bytes().iter().all(is_name)
+}
+
+/// Whether a body comes in chunks and in no other transfer coding. The library takes the chunks of `gzip, chunked`, too, and what they hold for
+/// the body, where a proxy in front may have read what is packed in it (RFC 9112 §6.1).
+fn is_in_chunks_alone(parts: &Parts) -> bool {
+    parts
+        .headers
+        .get_all(TRANSFER_ENCODING)
+        .iter()
+        .all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 /// A status alone.

@@ -1,6 +1,6 @@
 //! Each way in which a peer's HTTP can be wrong, so that its connection ends.
 //!
-//! The peer is told by a status where one can still be written (400, 408, 413, 431).
+//! The peer is told by a status where one can still be written (400, 408, 413, 431, 501).
 
 use super::heads::MAX_HEAD;
 use everywire_model::violations;
@@ -16,6 +16,8 @@ violations! {
         Ambiguous => "the request says in two ways where it ends";
         /// A request names no host, two of them, or none that there can be (RFC 9112 §3.2).
         Host => "the request does not name one host, as HTTP/1.1 demands";
+        /// A body has a transfer coding that is not chunks alone (RFC 9112 §6.1).
+        Coding => "the request is sent in a transfer coding other than chunks";
         /// What came is no HTTP/1.1 response.
         Response { message: String } => "this is no HTTP/1.1 response: {message}";
         /// The head of a request is longer than [`MAX_HEAD`], or has too many lines.

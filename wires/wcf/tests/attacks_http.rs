@@ -91,6 +91,24 @@ fn s3_folded_lines_and_odd_names_are_refused() {
     }
 }
 
+/// A proxy in front may unpack what here would be taken for the body.
+#[test]
+fn s3_no_transfer_coding_but_chunks_is_taken() {
+    let ask = |coding: &str| {
+        let head = format!("POST /none HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: {coding}\r\n");
+        attack(format!("{head}\r\n3\r\nabc\r\n0\r\n\r\n").as_bytes())
+    };
+    for coding in ["gzip, chunked", "identity, chunked", "chunked, chunked", "gzip,chunked"] {
+        let (told, result) = ask(coding);
+        assert!(told.starts_with("HTTP/1.1 501") && told.contains("connection: close"), "{coding}: {told}");
+        assert_eq!(name(result), "Coding", "{coding}");
+    }
+    for coding in ["chunked", "Chunked", " \tchunked "] {
+        let (told, result) = ask(coding);
+        assert!(told.contains(" 404 ") && result.is_ok(), "{coding}: {told}");
+    }
+}
+
 #[test]
 fn s3_broken_chunks_are_refused() {
     for chunks in [
