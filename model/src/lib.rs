@@ -26,6 +26,7 @@ pub mod date;
 pub mod describe;
 pub mod endpoint;
 pub mod failure;
+pub mod fixed;
 #[doc(hidden)]
 pub mod generated;
 pub mod guid;

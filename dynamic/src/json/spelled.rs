@@ -1,5 +1,5 @@
 //! Types that contracts know by name and that people spell in one word: dates, amounts of money, decimal
-//! numbers, UUIDs. Their JSON is text; the plain form of their shape is read, too.
+//! and fixed-point numbers, UUIDs. Their JSON is text; the plain form of their shape is read, too.
 //!
 //! A type is known by its name together with its shape, so a struct of the same name and other fields is left
 //! alone. The forms are those of OLE Automation (MS-OAUT 2.2.24 to 2.2.26) and of Windows (FILETIME, GUID).
@@ -10,6 +10,7 @@
 
 use everywire::{Bytes, Value};
 use everywire_model::date::civil;
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Alias, Array, Field, Hold, Shape, Struct};
 use std::borrow::Cow;
 
@@ -33,6 +34,8 @@ pub(super) enum Spelling {
     Currency,
     /// 96 bits, a sign and a scale: `-12.345`.
     Decimal,
+    /// A fixed-point number of CORBA, which has all digits behind the point: `12.50`.
+    Fixed(Fixed),
     /// `606de2c5-1a8c-11d3-b68f-00c04f8b7211`.
     Uuid,
     /// Ticks of 100 ns since 1601, in UTC: `2003-01-31T12:30:00.1234567Z`.
@@ -42,6 +45,7 @@ pub(super) enum Spelling {
 /// The spelling of a type, if it has one.
 pub(super) fn of(shape: &Shape) -> Option<Spelling> {
     match shape {
+        Shape::Alias(alias) if let Some(fixed) = Fixed::of_alias(alias) => Some(Spelling::Fixed(fixed)),
         Shape::Alias(alias) => match (last_part(&alias.name), alias.target.resolved()) {
             ("DATE", Shape::F64) => Some(Spelling::Date),
             ("CURRENCY" | "CY", Shape::I64) => Some(Spelling::Currency),
@@ -124,6 +128,7 @@ pub(super) fn write(spelling: Spelling, value: &Value) -> Option<String> {
                 _ => None,
             }
         }
+        (Spelling::Fixed(fixed), Value::Bytes(octets)) => fixed.text(octets),
         (Spelling::Uuid, Value::Struct(fields)) => {
             let part = |index: usize| integer(&fields.get(index)?.1);
             let (first, second, third) = (part(0)?, part(1)?, part(2)?);
@@ -176,6 +181,7 @@ pub(super) fn read(spelling: Spelling, text: &str) -> Option<Value> {
                 ("Lo64", low.into()),
             ]))
         }
+        Spelling::Fixed(fixed) => fixed.read(text).map(|octets| Value::Bytes(octets.into())),
         Spelling::Uuid => {
             let text = text.trim().trim_start_matches('{').trim_end_matches('}');
             let lengths = text.split('-').map(str::len);
@@ -214,6 +220,7 @@ pub(super) fn noun(spelling: Spelling) -> &'static str {
         Spelling::Date => "a date such as 2003-01-31T12:30:00, or days since 1899-12-30",
         Spelling::Currency => "an amount with at most four decimals, such as 12.5",
         Spelling::Decimal => "a decimal number of at most 96 bits, such as \"-12.345\"",
+        Spelling::Fixed(_) => "a decimal number with no more digits than its type, such as \"-12.5\"",
         Spelling::Uuid => "a UUID such as 606de2c5-1a8c-11d3-b68f-00c04f8b7211",
         Spelling::FileTime => "a time such as 2003-01-31T12:30:00.1234567Z",
     }

@@ -396,6 +396,20 @@ fn numbers_that_do_not_fit_are_refused_and_not_rounded() {
         assert!(read_word(shape, digits, "v", &Plain).is_ok(), "{digits}");
     }
     assert!(read(&decimal, &json!(u64::MAX), "v", &Plain).is_ok());
+    let price = everywire_model::fixed::Fixed { digits: 7, scale: 2 }.shape();
+    let octets = Value::Bytes(everywire::Bytes::from_static(&[0x00, 0x12, 0x50, 0x0d]));
+    for given in [json!("-125"), json!(-125), json!("-125.00"), json!({"base64": "ABJQDQ=="})] {
+        assert!(read(&price, &given, "v", &Plain).unwrap() == octets, "{given}");
+    }
+    assert_eq!(write(&price, &octets, &Plain), json!("-125.00"));
+    for given in [json!("0.001"), json!(100_000), json!("a"), json!([0, 0, 0, 12])] {
+        assert!(wrong(&price, &given).contains("a decimal number with no more digits"), "{given}");
+    }
+    // What is no number is told as what it is.
+    assert_eq!(
+        write(&price, &Value::Bytes(everywire::Bytes::from_static(&[0xff; 4])), &Plain),
+        json!({"base64": "/////w=="})
+    );
     let uuid = super::spelled::named("GUID").unwrap();
     assert!(read(&uuid, &json!("+06de2c5-1a8c-11d3-b68f-00c04f8b7211"), "v", &Plain).is_err());
 }

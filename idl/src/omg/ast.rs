@@ -182,6 +182,8 @@ pub(crate) enum TypeKind {
         /// The most characters; None for no bound.
         bound: Option<Expr>,
     },
+    /// A fixed-point number: its digits, and those behind the point.
+    Fixed(Expr, Expr),
     /// The element, and the most elements.
     Sequence(Box<TypeSpec>, Option<Expr>),
     /// A type that is defined elsewhere, or is an interface.

@@ -6,6 +6,7 @@ mod again;
 mod common;
 mod corpus;
 mod dbus_xml;
+mod fixed;
 mod hostile;
 mod kidl;
 mod left_out;

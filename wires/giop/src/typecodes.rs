@@ -15,6 +15,7 @@ pub(crate) use values::{get_value, put_value};
 pub(crate) use write::{OpenTypes, put};
 
 use everywire_model::Shape;
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Alias, Hold, Name, Struct};
 
 /// In place of a kind: an offset to a node before this place follows.
@@ -58,7 +59,6 @@ mod kind {
 /// fixed-point numbers and value boxes; so such a shape is an alias without a name, whose id begins with `#`
 /// and says what it is. No repository id begins so.
 const EXCEPTION: &str = "#exception";
-const FIXED: &str = "#fixed ";
 const BOXED: &str = "#boxed ";
 
 /// A shape with a remark on it.
@@ -74,15 +74,12 @@ pub(crate) fn of_exception(held: Hold<Struct>) -> Shape {
 /// Whether a shape was remarked to be a fixed-point number. Such a shape is an array of octets, so its values
 /// pass as they are.
 pub(crate) fn is_fixed(shape: &Shape) -> bool {
-    matches!(shape, Shape::Alias(held) if fixed(held).is_some())
+    Fixed::of(shape).is_some()
 }
 
 /// Digits and scale of a fixed-point number.
 pub(crate) fn digits_and_scale(shape: &Shape) -> Option<(u16, u16)> {
-    match shape {
-        Shape::Alias(held) => fixed(held),
-        _ => None,
-    }
+    Fixed::of(shape).map(|fixed| (fixed.digits, fixed.scale))
 }
 
 /// The exception that a shape was remarked to be: its value in an `any` begins with its repository id (9.3.5.2).
@@ -134,10 +131,4 @@ pub(crate) fn boxed(shape: &Shape) -> Option<(Boxed<'_>, &Shape)> {
     let mut parts = held.id.strip_prefix(BOXED).filter(|_| held.name.is_empty())?.splitn(3, ' ');
     let (id, value, name) = (parts.next()?, parts.next()?, parts.next()?);
     Some((Boxed { id, name, value }, &held.target))
-}
-
-/// Digits and scale of a fixed-point number, as a remark says them. Nothing for any other alias.
-fn fixed(held: &Alias) -> Option<(u16, u16)> {
-    let (digits, scale) = held.id.strip_prefix(FIXED).filter(|_| held.name.is_empty())?.split_once(' ')?;
-    Some((digits.parse().ok()?, scale.parse().ok()?))
 }

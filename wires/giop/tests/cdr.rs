@@ -5,6 +5,7 @@
 use crate::support::*;
 use everywire_giop::codesets::{Dialect, Narrow, Wide};
 use everywire_giop::{CDR, GIOP};
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Text, TextKind, Union,
 };
@@ -485,6 +486,23 @@ fn an_any_with_a_fixed_is_read_and_written_back() {
     more.push(9);
     let body = everywire_giop::Cdr::body(more.into(), 0, false, Dialect::OURS, Budget::default());
     assert!(matches!(read(&body, &two).unwrap(), Value::Struct(fields) if fields[1].1 == Value::Integer(9)));
+}
+
+/// As omniORB sends a struct of these members; a number begins wherever the octets before it end.
+#[test]
+fn fixed_point_numbers_are_octets_without_alignment() {
+    let (price, count) = (Fixed { digits: 7, scale: 2 }, Fixed { digits: 4, scale: 0 });
+    let item = structure("", vec![("cost", price.shape()), ("pieces", count.shape()), ("mark", Shape::U8)]);
+    let raw = hex("9999999d 01234c 07");
+    let body = everywire_giop::Cdr::body(raw.clone().into(), 0, false, Dialect::OURS, Budget::default());
+    let value = read(&body, &item).unwrap();
+    let Value::Struct(fields) = &value else { panic!("{value:?}") };
+    let text = |kind: Fixed, at: usize| match &fields[at].1 {
+        Value::Bytes(octets) => kind.text(octets),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((text(price, 0).as_deref(), text(count, 1).as_deref()), (Some("-99999.99"), Some("1234")));
+    assert_eq!(write(false, Dialect::OURS, 0, &item, &value).unwrap().bytes, raw);
 }
 
 /// IIOP.NET boxes strings and arrays (9.3.4, value tags): the box is opened, and written back as it came.

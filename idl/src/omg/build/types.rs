@@ -20,6 +20,7 @@ use super::super::limits;
 use super::Builder;
 use super::named_item::{NamedItem, Typed};
 use crate::report::{Problem, Span};
+use everywire_model::fixed::{self, Fixed};
 use everywire_model::shape::{self, Array, Field, Name, Order, Referent, Sequence, Text, TextKind};
 use everywire_model::{Definition, Hold, Shape};
 use std::borrow::Cow;
@@ -55,6 +56,7 @@ impl Builder<'_> {
                 let kind = if *wide { TextKind::Wide } else { TextKind::Narrow };
                 Typed::leaf(Shape::Text(Text { kind, bound }))
             }
+            TypeKind::Fixed(digits, scale) => self.fixed(digits, scale)?,
             TypeKind::Sequence(element, bound) => {
                 let element = self.spec(element).and_then(|typed| self.not_void(typed, element.span));
                 // The bound is checked even where the element is wrong.
@@ -241,6 +243,23 @@ impl Builder<'_> {
                 None
             }
         }
+    }
+
+    /// A fixed-point number (CORBA 3.0, 3.11.3.4): 1 to 31 digits, and no more of them behind the point than there are.
+    fn fixed(&mut self, digits: &Expr, scale: &Expr) -> Option<Typed> {
+        let (all, behind) = (self.integer(digits, &Shape::U32)?, self.integer(scale, &Shape::U32)?);
+        let Some(digits) = u16::try_from(all).ok().filter(|all| (1..=fixed::MAX_DIGITS).contains(all)) else {
+            let problem = Problem::new(digits.span, format!("a fixed-point number cannot have {all} digits"));
+            self.report.add(problem.expected(["an integer from 1 to 31"]));
+            return None;
+        };
+        let Some(scale) = u16::try_from(behind).ok().filter(|behind| *behind <= digits) else {
+            let message = format!("{behind} digits behind the point are more than there are");
+            self.report
+                .add(Problem::new(scale.span, message).expected([format!("an integer from 0 to {digits}")]));
+            return None;
+        };
+        Some(Typed::leaf(Fixed { digits, scale }.shape()))
     }
 
     /// Enumerators have the numbers 0, 1, 2, ... and 32 bits on the wire (CORBA 3.0, 15.3.2).

@@ -112,14 +112,15 @@ impl Parser<'_> {
             }
             "fixed" => {
                 self.advance();
-                if self.accept("<") {
-                    self.expression()?;
-                    if self.accept(",") {
-                        self.expression()?;
-                    }
-                    self.expect(">")?;
+                if !self.accept("<") {
+                    // The type of a constant, which has as many digits as it is written with.
+                    return Ok(TypeKind::Unsupported("`fixed` without its digits"));
                 }
-                return Ok(TypeKind::Unsupported("`fixed`"));
+                let digits = self.expression()?;
+                self.expect(",")?;
+                let scale = self.expression()?;
+                self.expect(">")?;
+                return Ok(TypeKind::Fixed(digits, scale));
             }
             "ValueBase" => {
                 self.advance();

@@ -10,6 +10,7 @@
 use super::super::CONTEXT;
 use super::{Printer, names};
 use everywire_model::contract::note;
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Arm, Enum, Field, Struct, Text, TextKind, Union};
 use everywire_model::value_type::ValueType;
 use everywire_model::{Attribute, Definition, Direction, Hold, Interface, Operation, Shape, Signal};
@@ -286,14 +287,15 @@ impl Printer<'_> {
 
     /// Whether an operation or attribute cannot use a type without a name for it.
     fn must_be_made(&self, shape: &Shape) -> bool {
-        matches!(self.bare(shape), Shape::Sequence(_) | Shape::Array(_))
+        let shape = self.bare(shape);
+        matches!(shape, Shape::Sequence(_) | Shape::Array(_)) || Fixed::of(shape).is_some()
     }
 
     /// The shape behind names that another language has built in, which are no definitions. It stops at the
     /// first name that the contract defines.
     fn bare<'s>(&self, mut shape: &'s Shape) -> &'s Shape {
         while let Shape::Alias(alias) = shape {
-            if self.names.contains(&alias.name) {
+            if self.names.contains(&alias.name) || Fixed::of_alias(alias).is_some() {
                 break;
             }
             shape = &alias.target;
@@ -318,6 +320,9 @@ impl Printer<'_> {
     /// A type as it is used. A short name where there is one; what cannot be said is `any` with a comment.
     pub(super) fn shape(&self, shape: &Shape) -> String {
         let shape = self.bare(shape);
+        if let Some(Fixed { digits, scale }) = Fixed::of(shape) {
+            return format!("fixed<{digits}, {scale}>");
+        }
         match names::of_shape(shape) {
             Some((_, name, _)) if name.is_empty() => {
                 return "any /* a struct without a name: not expressible in OMG IDL */".to_owned();

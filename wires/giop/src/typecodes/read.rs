@@ -17,9 +17,10 @@
 //! charged then.
 
 use super::unfold::{EncodedTypeCode, LazyLevel, Recursive, TypeCodeNode};
-use super::{Boxed, EXCEPTION, FIXED, INDIRECTION, OWN, kind, remark};
+use super::{Boxed, EXCEPTION, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{DecodeError, Get};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Order, Referent, Sequence, Struct, Text, TextKind, Union,
 };
@@ -404,9 +405,7 @@ fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, DecodeError> {
             if digits == 0 || digits > 31 {
                 return Err(get.bad("a fixed-point number has no digits, or more than 31"));
             }
-            let len = u32::from(digits) / 2 + 1;
-            let octets = Shape::Array(Hold::new(Array { element: Shape::U8, len }));
-            remark(format!("{FIXED}{digits} {scale}"), octets)
+            Fixed { digits, scale }.shape()
         }
         _ => return Ok(None),
     }))

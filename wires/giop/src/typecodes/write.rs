@@ -8,9 +8,10 @@
 //! Bounds: nesting (`depth`) and nodes (`TYPECODE_WRITTEN`), since a shape that came in a message may share
 //! parts that grow when they are written out.
 
-use super::{INDIRECTION, NULL, boxed, exception, fixed, kind};
+use super::{INDIRECTION, NULL, boxed, exception, kind};
 use crate::cdr::CdrWriter;
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
 use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
 
@@ -106,7 +107,7 @@ pub(crate) fn put(
                 Ok(())
             });
         }
-        Shape::Alias(held) if let Some((digits, scale)) = fixed(held) => {
+        Shape::Alias(held) if let Some(Fixed { digits, scale }) = Fixed::of_alias(held) => {
             put.u32(kind::FIXED);
             put.u16(digits);
             put.u16(scale);
