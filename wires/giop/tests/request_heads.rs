@@ -102,12 +102,15 @@ fn written(little: bool, id: u32, flags: u8, key: &[u8], padding: u8, contexts: 
     out
 }
 
+/// Byte order, flags, key, padding, contexts.
+type Round<'a> = (bool, u8, &'a [u8], u8, &'a [(u32, &'a [u8])]);
+
 #[test]
 fn a_request_that_begins_as_the_last_one_is_read_as_any_other() {
     let mut server = GIOP.accept(&Config::default());
     let context: &[(u32, &[u8])] = &[(0x1234, b"data")];
     // What changes from one to the next: nothing, the byte order, the flags, the key, the padding, the contexts.
-    let rounds: [(bool, u8, &[u8], u8, &[(u32, &[u8])]); 12] = [
+    let rounds: [Round<'_>; 12] = [
         (true, 3, b"key", 0, &[]),
         (true, 3, b"key", 0, &[]),
         (false, 3, b"key", 0, &[]),
