@@ -95,10 +95,17 @@ impl Remote {
 
     /// The connection in use, or a new one, and the turn to call on it. May block for as long as connecting
     /// takes; others who want the way wait for it meanwhile.
+    #[inline]
     fn way(&self, until: Option<Instant>) -> Result<(Arc<Route>, CallPermit), Failure> {
-        if let Some(found) = self.at_hand() {
-            return Ok(found);
+        match self.at_hand() {
+            Some(found) => Ok(found),
+            None => self.connect(until),
         }
+    }
+
+    /// The same where there is none in use, or it has no turn for one more call.
+    #[cold]
+    fn connect(&self, until: Option<Instant>) -> Result<(Arc<Route>, CallPermit), Failure> {
         let _connecting = lock(&self.ways.connecting);
         // Whoever looked before this thread may have found one.
         if let Some(found) = self.at_hand() {
@@ -122,6 +129,7 @@ impl Remote {
     }
 
     /// The connection in use, with the turn to call on it, if it can carry one more call now.
+    #[inline]
     fn at_hand(&self) -> Option<(Arc<Route>, CallPermit)> {
         let way = lock(&self.ways.now).clone().filter(|way| !way.connection.is_over())?;
         let turn = way.connection.take()?;

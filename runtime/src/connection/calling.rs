@@ -132,6 +132,7 @@ impl Connection {
     }
 
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
+    #[inline]
     pub(super) fn await_outcome(
         &self,
         mut core: CoreGuard<'_>,

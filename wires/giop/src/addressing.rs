@@ -49,7 +49,8 @@ impl GiopSession {
         let limit = KEPT.saturating_sub(self.trials.octets);
         let mut buffer = SendBuffer::new();
         // As they stand in the message, where they begin at a multiple of 8. What is over the limit is not kept.
-        let mut sink = CdrSink::new(&mut buffer, 0, NATIVE_LITTLE, dialect, limit as u64).over(self.local);
+        let mut sink = CdrSink::new(&mut buffer, 0, NATIVE_LITTLE, dialect, limit as u64);
+        sink.over(self.local);
         values.encode(&mut sink)?;
         if buffer.position() > limit {
             return Ok(());

@@ -134,8 +134,8 @@ impl GiopSession {
         let before = self.out.position();
         let limit = limits::largest(&self.limits);
         let dialect = Dialect { minor: 2, ..dialect };
-        let sink = CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit);
-        let written = values.encode(&mut sink.over(self.local));
+        let mut sink = CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit);
+        let written = values.encode(sink.over(self.local));
         if self.out.position() == before {
             self.out.flat().truncate(header + without_padding);
         }
@@ -194,7 +194,7 @@ impl GiopSession {
         let before = self.out.position();
         let limit = limits::largest(&self.limits);
         let local = self.local;
-        values.encode(&mut CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit).over(local))?;
+        values.encode(CdrSink::new(&mut self.out, start, NATIVE_LITTLE, dialect, limit).over(local))?;
         if self.out.position() == before {
             self.out.truncate(mark);
         }

@@ -339,6 +339,7 @@ impl GiopSession {
     }
 
     /// Tells the caller of a request how it ended.
+    #[inline]
     pub(crate) fn reply(&mut self, id: u32, outcome: Outcome<everywire_model::Body>) {
         self.events.push_back(Event::Reply { id: CallId(id.into()), outcome });
     }

@@ -71,7 +71,8 @@ impl<'r> CdrSink<'r> {
     }
 
     /// The same, for a connection whose end here has this address.
-    pub(crate) fn over(mut self, local: Option<IpAddr>) -> Self {
+    #[inline]
+    pub(crate) fn over(&mut self, local: Option<IpAddr>) -> &mut Self {
         self.local = local;
         self
     }
