@@ -180,6 +180,12 @@ fn look_up(
     for text in &route.to {
         let Some(wire) = wire_at(file, text.spot, text, mistakes) else { continue };
         match node.parse(text) {
+            Ok(reference) if !reference.profiles.iter().all(|way| wire.carries_futures(way)) => {
+                let message =
+                    "a broker cannot call this: each of its interfaces is on a connection of its own";
+                let hint = "its callers call it without a broker";
+                mistakes.add(file, text.spot, message, Some(hint.into()));
+            }
             Ok(reference) => targets.push(TargetPlan { text: text.value.clone(), reference, wire }),
             Err(failure) => {
                 mistakes.add(file, text.spot, failure.to_string(), failure.hint().map(Into::into));

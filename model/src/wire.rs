@@ -170,6 +170,12 @@ pub trait Wire: Send + Sync {
         None
     }
 
+    /// Whether a call by this way ends where it was begun, so that whoever began it need not wait: a hop calls so. Else an object is on
+    /// another connection for each of its interfaces, and only a thread that waits follows it there.
+    fn carries_futures(&self, _way: &Profile) -> bool {
+        true
+    }
+
     /// Interfaces that may be tried on every object, whether it tells that it has them or not: the wire's specification expects them of
     /// everybody who serves.
     fn common(&self) -> &'static [Hold<Interface>] {

@@ -81,6 +81,8 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
     );
     wrong(&file(""), "broker.toml:4:1: route `shop` lacks `to`");
     wrong(&file("to = \"iiop://h:1/k\"\nto = \"iiop://h:2/k\""), "broker.toml:7:1: duplicate key `to`");
+    let wine = "objref:TUVPVwEAAAAQHDpvXo16S5whWy2OD0ohAAAAAAAAAAD+ygAAIAAAAAIAAAAAAAAAAQAAAAAAIACLKAmj4c90CgAAAAA=:?dialect=wine&at=h:1";
+    wrong(&file(&format!("to = \"{wine}\"")), "broker.toml:6:6: a broker cannot call this");
     // All at once.
     let found = try_start(&file("to = \"iop://h\"\nretires = 3\nprobe = 1")).err().unwrap();
     assert_eq!(found.0.len(), 2, "{found}");

@@ -198,6 +198,10 @@ impl Wire for Dcom {
         true
     }
 
+    fn carries_futures(&self, way: &Profile) -> bool {
+        !security::Security::of(way).dialect.is_wine()
+    }
+
     fn hop_header(&self) -> Option<&'static str> {
         Some(orpc::HOPS_NAME)
     }
