@@ -8,7 +8,8 @@ use crate::common::dcom_pantry;
 use crate::common::dcopserver::DcopServer;
 use crate::common::foreign::{Beside, bus, run, run_with, script, sdbus_peer, socket, until};
 use crate::common::hello::use_hello;
-use crate::common::mono::{BASIC, Binding, Mono, TCP};
+use crate::common::mono::{BASIC, BASICS, Binding, Mono, TCP, WSS};
+use crate::common::papers::Papers;
 use crate::common::python;
 use crate::common::{IN_ORDER, omniorb, scratch, shelf};
 use everywire::Node;
@@ -371,6 +372,37 @@ fn passing(binding: Binding, port: u16, key: &str, more: &str) -> Running {
         binding.listen(),
         binding.object(port, key)
     ))
+}
+
+/// Mono on both sides with TLS on both, without a contract and with one.
+#[test]
+fn mono_calls_mono_through_a_broker_with_tls_on_both_sides() {
+    let test = "mono_calls_mono_through_a_broker_with_tls_on_both_sides";
+    let (Some(mono), Some(papers)) = (Mono::awake(test), Papers::get(test)) else { return };
+    let mono = mono.with(papers);
+    let contract = "contract = \"tests/contracts/cellar.wsdl\"\ninterface = \"ICellar\"\n";
+    for binding in [BASICS, WSS] {
+        let checks = ["types", "arrays", "classes", "operations"];
+        let direct = {
+            let (_server, port) = mono.serve(binding, "cellar");
+            mono.call("cellar", binding, port, &checks)
+        };
+        for more in ["", contract] {
+            let (_server, port) = mono.serve(binding, "cellar");
+            let broker = Running::start(&format!(
+                "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"all\"\nmatch = {{ key = \"cellar\" }}\nto = \"{}\"\n{more}",
+                binding.listen_with(papers),
+                binding.object_with(port, "cellar", papers),
+            ));
+            let said = mono.call("cellar", binding, broker.port("front"), &checks);
+            // By the contract an array of texts has no nil among them.
+            let nil = |line: &String| {
+                if more.is_empty() { line.clone() } else { line.replace("\"\", null,", "\"\", \"\",") }
+            };
+            let wanted: Vec<String> = direct.iter().map(nil).collect();
+            assert_eq!(said, wanted, "{} {more}{}", binding.name, broker.told());
+        }
+    }
 }
 
 /// What the service asks and tells on the caller's session comes through a hop without a contract, and the answers go back.

@@ -13,7 +13,7 @@ use everywire::{Kind, Node, Notice, Ref, Remote};
 use everywire_broker::{Broker, Config};
 use everywire_tests::bench::{Benchmarking, BenchmarkingAsync};
 use everywire_tests::dbus_kitchen::org::example::Kitchen;
-use everywire_tests::peers::{cached, here};
+use everywire_tests::peers::{cached, here, root};
 use everywire_tests::servants::dbus::KEY;
 use everywire_tests::servants::{Bench, Galley};
 use everywire_tests::workshop::once;
@@ -425,6 +425,48 @@ fn we_call_jacorb_s_server_over_tls() {
     assert_eq!(object.in_out_string_call(&large).expect("it answers"), large);
     let failure = object.void_call().expect_err("it serves no such operation");
     assert_eq!(failure.kind(), Kind::NoOperation, "{failure}");
+}
+
+/// JacORB on both sides, TLS on both, and the broker between them, without a contract and with one.
+#[test]
+fn jacorb_calls_jacorb_through_a_broker_with_tls_on_both_sides() {
+    let test = "jacorb_calls_jacorb_through_a_broker_with_tls_on_both_sides";
+    let (Some(java), Some(papers)) = (jacorb(test), Papers::get(test)) else { return };
+    trust(papers, &caller(papers));
+    let dir = scratch("tls-jacorb-broker");
+    let (file, store_of_server) = (dir.join("reference"), store(papers, "server"));
+    let mut command = java(&["serve", &file.display().to_string(), &store_of_server.display().to_string()]);
+    let mut child = Ends(command.stdin(Stdio::null()).spawn().expect("it starts"));
+    until("it serves", || {
+        assert!(child.0.try_wait().expect("it can be asked").is_none(), "the server ended");
+        file.exists()
+    });
+    let target = std::fs::read_to_string(&file).expect("a reference");
+    let store = store(papers, "caller").display().to_string();
+    let typed = format!(
+        "contract = \"{}\"\ninterface = \"benchmarking\"\n",
+        root().join("derby/contracts/bench.idl").display()
+    );
+    for contract in ["", typed.as_str()] {
+        let text = format!(
+            "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"bench\"\nto = \"{}\"\n{contract}",
+            ours(papers, ""),
+            target.trim(),
+        );
+        let config =
+            Config::parse(&text, "broker.toml", &dir).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+        let broker = Broker::start(config, Arc::new(|line| eprintln!("{line}")))
+            .unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+        let said = run_with(&mut java(&["call", &broker.references().remove(0).2, &store]), b"");
+        assert!(said.success, "{contract}{}{}", said.out, said.err);
+        let lines: Vec<&str> = said.out.lines().collect();
+        assert_eq!(
+            lines,
+            ["is_a true", "in_out_int_call 42", "in_out_string_call true"],
+            "{contract}{}",
+            said.err
+        );
+    }
 }
 
 #[test]
