@@ -6,7 +6,9 @@
 
 use crate::common::dcom_pantry;
 use crate::common::dcopserver::DcopServer;
-use crate::common::foreign::{Beside, bus, run, run_with, script, sdbus_peer, socket, until};
+use crate::common::foreign::{
+    Beside, bus, contract, glib_peer, run, run_with, script, sdbus_peer, socket, until,
+};
 use crate::common::hello::use_hello;
 use crate::common::mono::{BASIC, BASICS, Binding, Mono, TCP, WSS};
 use crate::common::papers::Papers;
@@ -363,6 +365,27 @@ fn signals_of_a_client_on_sd_bus_pass_to_a_service_on_sd_bus() {
     ));
     let said = run_with(Command::new(&peer).arg("tell").arg(&ours), b"");
     assert!(said.success && said.out == "ok\n", "{}{}\n{}", said.out, said.err, broker.told());
+}
+
+/// GDBus on both sides of a route with a contract: every value, object paths among them, properties, signals, descriptors.
+#[test]
+fn gdbus_calls_gdbus_by_a_contract() {
+    let test = "gdbus_calls_gdbus_by_a_contract";
+    let Some(peer) = glib_peer(test) else { return };
+    let (_, theirs) = socket("crosswise-gdbus-theirs");
+    let (_, ours) = socket("crosswise-gdbus-ours");
+    let at = format!("unix:path={}", theirs.display());
+    let its =
+        Beside::start(Command::new(&peer).args(["serve", "peer", &at]).arg(contract("kitchen.dbus.xml")));
+    its.hear("ready");
+    let broker = Running::start(&format!(
+        "[listen.front]\naddress = \"dbus+unix://{}\"\n[[route]]\nname = \"kitchen\"\nto = \"dbus:{at}#/org/example/Kitchen\"\n\
+         contract = \"tests/contracts/kitchen.dbus.xml\"\ninterface = \"org.example.Kitchen\"\n",
+        ours.display(),
+    ));
+    let place = format!("unix:path={}", ours.display());
+    let said = run_with(Command::new(&peer).args(["call", "peer", &place, "/org/example/Kitchen"]), b"");
+    assert!(said.success && said.out.starts_with("ok "), "{}{}\n{}", said.out, said.err, broker.told());
 }
 
 /// A route without a contract, from a place of a binding to a service there.
