@@ -16,6 +16,7 @@ fn main() {
     everywire_codegen::compile("contracts/torture.midl");
     everywire_codegen::compile("contracts/cellar.wsdl");
     everywire_codegen::compile("contracts/hello.wsdl");
+    everywire_codegen::compile("contracts/riddles.wsdl");
     everywire_codegen::compile("contracts/mill.wsdl");
     // A contract of the same stem as another.
     let out = std::env::var_os("OUT_DIR").map(std::path::PathBuf::from).expect("cargo says where to write");

@@ -49,6 +49,12 @@ pub mod hello {
     everywire::include_contract!("hello");
 }
 
+/// `riddles.wsdl`, a service whose callers answer with faults.
+#[allow(missing_docs, clippy::pedantic)]
+pub mod riddles {
+    everywire::include_contract!("riddles");
+}
+
 /// `stock.idl`, value types and value boxes.
 #[allow(missing_docs)]
 pub mod store {

@@ -5,6 +5,7 @@ use everywire::model::Stub;
 use everywire::{Failure, Initiator, Kind, Node, Notice, Ref, Signaller};
 use everywire_broker::Fidelity;
 use everywire_tests::hello::{IHello, IHelloCallback, IHelloOnHello};
+use everywire_tests::riddles;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -184,6 +185,67 @@ fn a_failure_of_the_caller_reaches_the_target() {
     let told = backend.service.failures.lock().unwrap().clone();
     assert!(told[0].message().contains("not for you"), "{:?} {failure}", told[0]);
     assert_eq!(caller.hello.ask_back(1).unwrap(), 3, "and the session goes on");
+}
+
+/// Gives its callers riddles, and says how they answered.
+struct Sphinx(Mutex<Vec<String>>);
+
+impl riddles::IRiddles for Sphinx {
+    fn subscribe(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn unsubscribe(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn say_hello(&self, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn ask_back(&self, x: i32) -> Result<i32, Failure> {
+        let caller = everywire::caller().expect("it can be called back");
+        let caller = Stub::<dyn riddles::IRiddlesCallback>::new(caller);
+        match riddles::IRiddlesCallback::ask(&caller, x) {
+            Ok(answer) => Ok(answer),
+            Err(riddles::AskError::Unsolved(riddles::Unsolved { tries, why })) => {
+                self.0.lock().unwrap().push(why);
+                Ok(-tries)
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Solves riddles below ten.
+struct Hero;
+
+impl riddles::IRiddlesCallback for Hero {
+    fn on_hello(&self, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn ask(&self, x: i32) -> Result<i32, riddles::AskError> {
+        match x {
+            0..10 => Ok(x + 1),
+            _ => Err(riddles::Unsolved { tries: x, why: format!("{x} is too hard: ä") }.into()),
+        }
+    }
+}
+
+#[test]
+fn faults_of_callbacks_reach_the_target_with_their_detail() {
+    let node = Node::new();
+    node.listen("net.tcp://127.0.0.1:0?security=none").unwrap();
+    let sphinx = Arc::new(Sphinx(Mutex::default()));
+    let served = node.export::<dyn riddles::IRiddles>("riddles", Arc::clone(&sphinx) as _);
+    let broker = start(&format!(
+        "[listen.front]\naddress = \"net.tcp://127.0.0.1:0?security=none\"\n[[route]]\nname = \"riddles\"\nto = \"{}\"\n\
+         contract = \"../tests/contracts/riddles.wsdl\"\ninterface = \"IRiddles\"\n",
+        node.print_friendly(served.reference())
+    ));
+    let client = Node::new();
+    client.export::<dyn riddles::IRiddlesCallback>("hero", Arc::new(Hero));
+    let riddles = client.connect::<dyn riddles::IRiddles>(&broker.reference("riddles")).unwrap();
+    assert_eq!(riddles.ask_back(3).unwrap(), 4);
+    assert_eq!(riddles.ask_back(30).unwrap(), -30);
+    assert_eq!(*sphinx.0.lock().unwrap(), ["30 is too hard: ä"]);
 }
 
 #[test]
