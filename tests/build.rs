@@ -10,6 +10,7 @@ fn main() {
     everywire_codegen::compile("contracts/cupboard.midl");
     everywire_codegen::compile("contracts/pantry.midl");
     everywire_codegen::compile("contracts/properties.idl");
+    everywire_codegen::compile("contracts/price.idl");
     everywire_codegen::compile("contracts/shop.idl");
     everywire_codegen::compile("contracts/stock.idl");
     everywire_codegen::compile("contracts/station.midl");

@@ -55,6 +55,12 @@ pub mod riddles {
     everywire::include_contract!("riddles");
 }
 
+/// `price.idl`, fixed-point numbers.
+#[allow(missing_docs)]
+pub mod prices {
+    everywire::include_contract!("price");
+}
+
 /// `stock.idl`, value types and value boxes.
 #[allow(missing_docs)]
 pub mod store {
