@@ -1,6 +1,8 @@
 //! Objects behind a router, on a D-Bus bus and a DCOP server of the test's own.
 
 use crate::support::{Bus, Running, Said, Scratch, data, run_in};
+use everywire::Kind;
+use everywire_dynamic::{CallError, DynamicObject, ObjectContract};
 use serde_json::json;
 
 /// A player that is served behind a router.
@@ -227,4 +229,39 @@ fn a_signal_is_watched_by_its_signature() {
         let heard: serde_json::Value = serde_json::from_str(&heard.join().unwrap()).unwrap();
         assert_eq!((&heard["fields"], &heard["sender"]), (&json!(["So What"]), &json!("music")));
     });
+}
+
+/// A bus is no caller: those behind it have a share of the queue each.
+#[test]
+fn one_caller_on_a_bus_does_not_take_the_queue_of_a_program() {
+    let test = "one_caller_on_a_bus_does_not_take_the_queue_of_a_program";
+    if !everywire_peers::here(test, &["dbus-daemon"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let bus = Bus::start(&scratch.path("bus"));
+    let on = format!("dbus:{}#org.example.Bank", bus.address);
+    let contract = data("bank.idl");
+    // It reads nothing.
+    let words =
+        ["serve", &contract, "--interface", "Account", "--exec", "sleep 1000", "--on", &on, "--key", "one"];
+    let mut server = Running::start(&words);
+    let address = server.line();
+    // Who asks for an answer hears that a oneway call waits in the queue.
+    let asks = scratch.path("asks.idl");
+    let text = "module Bank { interface Account { void hint(in string text); }; };";
+    std::fs::write(&asks, text).unwrap();
+    let object = || {
+        let read = everywire_idl::read(std::path::Path::new(&asks)).unwrap();
+        let node = everywire::Node::new();
+        DynamicObject::with_contract(&node, &address, ObjectContract::new(read, "asks.idl")).unwrap()
+    };
+    let hint = |object: &DynamicObject| object.call("hint", json!(["x".repeat(4096)]));
+    let [greedy, other] = [object(), object()];
+    let refused = (0..2000).find_map(|_| hint(&greedy).err());
+    let is_busy =
+        |error: &CallError| matches!(error, CallError::Failed(failure) if failure.kind() == Kind::Busy);
+    assert!(refused.as_ref().is_some_and(is_busy), "{refused:?}");
+    hint(&other).unwrap();
+    assert_eq!(server.end("-TERM").0, 0);
 }

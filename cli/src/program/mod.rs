@@ -169,7 +169,7 @@ impl ProgramServant {
         if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
             line.insert("oneway".into(), true.into());
         }
-        let caller = CallerIdentity::of(request.peer().as_ref()).source();
+        let caller = CallerIdentity::of_call(&request).source();
         let mut call = Some(Pending { request, index });
         // A program that ended between two calls is started again once.
         for _ in 0..2 {
