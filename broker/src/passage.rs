@@ -308,7 +308,8 @@ impl Passage {
                     self.route.metrics.retries.inc();
                     return self.send();
                 }
-                if failure.kind() == Kind::Busy && failure.completed() == Completed::No {
+                // Some wires cannot say beside it that the call did not run.
+                if failure.kind() == Kind::Busy {
                     self.route.limits.is_full(&self.permit);
                 }
                 match failure
