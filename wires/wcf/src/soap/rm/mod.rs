@@ -12,14 +12,15 @@ mod control;
 mod headers;
 mod incoming;
 mod outgoing;
+mod owner;
 mod retained_bytes;
 mod session;
 mod session_table;
 mod shared;
 
 pub(super) use headers::{Headers, Version, is_own};
+pub(super) use owner::Owner;
 pub(super) use session::{InboundMessage, Session};
-pub(super) use session_table::Owner;
 pub(crate) use session_table::Sequences;
 pub(crate) use shared::Orphans;
 pub(super) use shared::{Reliable, sequence_of, speaks};

@@ -7,11 +7,10 @@
 //! until it gives that back (`unrank`), and counts in the sum until it is dropped. The lock here is the innermost: it is taken while a
 //! session is locked, and nothing is locked under it.
 
-use super::session_table::Owner;
-use super::shared::lock;
+use super::owner::Owner;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What all sessions of a node keep.
 #[derive(Debug, Default)]
@@ -31,6 +30,10 @@ struct Ranks {
 }
 
 impl RetainedSum {
+    fn ranks(&self) -> MutexGuard<'_, Ranks> {
+        self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Bytes that all keep.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
@@ -38,12 +41,12 @@ impl RetainedSum {
 
     /// A session that is over and keeps something.
     pub(super) fn over(&self) -> Option<Arc<str>> {
-        lock(&self.ranks).over.first().cloned()
+        self.ranks().over.first().cloned()
     }
 
     /// The session that keeps most of the owner whose sessions keep most.
     pub(super) fn heaviest(&self) -> Option<Arc<str>> {
-        let ranks = lock(&self.ranks);
+        let ranks = self.ranks();
         let (_, owner) = ranks.owners.last()?;
         ranks.sessions.get(owner)?.last().map(|(_, id)| Arc::clone(id))
     }
@@ -51,7 +54,7 @@ impl RetainedSum {
     /// Whether nobody keeps anything, and nobody stands in the orders.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        let ranks = lock(&self.ranks);
+        let ranks = self.ranks();
         let none = ranks.sessions.is_empty() && ranks.sums.is_empty();
         none && ranks.owners.is_empty() && ranks.over.is_empty() && self.bytes() == 0
     }
@@ -108,7 +111,7 @@ impl RetainedBytes {
         let before = std::mem::replace(&mut self.bytes, bytes);
         self.is_over = is_over;
         if let Some((owner, id)) = &self.rank {
-            let mut ranks = lock(&all.ranks);
+            let mut ranks = all.ranks();
             ranks.shift(owner, id, before, bytes);
             if is_over && bytes > 0 {
                 ranks.over.insert(Arc::clone(id));
@@ -127,7 +130,7 @@ impl RetainedBytes {
     /// Its place is given back: it still counts, and cannot make room.
     pub(super) fn unrank(&mut self) {
         if let (Some(all), Some((owner, id))) = (&self.all, self.rank.take()) {
-            let mut ranks = lock(&all.ranks);
+            let mut ranks = all.ranks();
             ranks.shift(&owner, &id, self.bytes, 0);
             ranks.over.remove(&id);
         }
@@ -193,7 +196,7 @@ mod tests {
                 }
             }
             let over = ranked().filter(|(_, one)| one.is_over && one.bytes > 0).count();
-            assert_eq!(lock(&all.ranks).over.len(), over);
+            assert_eq!(all.ranks().over.len(), over);
         }
         drop(held);
         assert!(all.is_empty());

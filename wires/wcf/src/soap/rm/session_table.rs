@@ -16,20 +16,16 @@
 //! Invariants: each session in `taken` stands once among the ages of its owner, and each owner with sessions has one rank. Sessions that are
 //! forsaken are looked for every `SWEEP` at the most. Who keeps most stands in an order of its own (`retained_bytes`), so that nobody walks over
 //! all sessions when memory is short, either.
-//!
-//! A user is one who proved it to the transport (Windows, a certificate): by the account in the table of users, whichever way he
-//! writes its name. A name in messages or in HTTP Basic is another's in the next request, so those who send such count as the
-//! machine that they call from.
 
 use super::MAX_SESSIONS;
+use super::owner::Owner;
 use super::retained_bytes::{RetainedBytes, RetainedSum};
 use super::session::Session;
 use super::shared::{Reliable, lock};
 use crate::soap::ids::MessageId;
-use everywire_model::{Objects, PeerAddress};
+use everywire_model::Objects;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -45,34 +41,6 @@ const SWEEP: Duration = Duration::from_millis(100);
 
 /// Bytes by which what is kept has changed before the node is told.
 const GRAIN: usize = 4 << 10;
-
-/// Whose places are counted together: a user who has proved to be one, or else a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::soap) struct Owner(Arc<str>);
-
-impl Owner {
-    /// What is known from the transport: the user of a local socket, the IPv4 address, the network of an IPv6 address, of
-    /// which one machine has as many as it likes.
-    pub(in crate::soap) fn at(peer: &PeerAddress) -> Self {
-        if let Some((_, uid)) = peer.credentials {
-            return Self(format!("uid {uid}").into());
-        }
-        let address = peer.text.strip_prefix("tcp:").and_then(|text| text.parse::<SocketAddr>().ok());
-        Self(match address.map(|address| address.ip().to_canonical()) {
-            Some(IpAddr::V4(address)) => address.to_string().into(),
-            Some(IpAddr::V6(address)) => {
-                let [a, b, c, d, ..] = address.segments();
-                format!("{a:x}:{b:x}:{c:x}:{d:x}::").into()
-            }
-            None => peer.text.as_str().into(),
-        })
-    }
-
-    /// Somebody who has proved to be called so.
-    pub(in crate::soap) fn named(name: &str) -> Self {
-        Self(format!("={name}").into())
-    }
-}
 
 /// The sessions over HTTP at one node, by the identifiers of their clients' sequences, which nobody can guess.
 #[derive(Debug, Default)]
@@ -473,22 +441,5 @@ mod tests {
         let left: Vec<String> = places.taken.keys().cloned().collect();
         left.iter().for_each(|id| drop(places.leave(id)));
         assert!(places.owners.is_empty() && places.ranks.is_empty() && places.asked.is_empty());
-    }
-
-    #[test]
-    fn machines_are_told_apart_and_their_ports_are_not() {
-        let at = |text: &str| Owner::at(&PeerAddress { text: text.into(), credentials: None });
-        assert_eq!(at("tcp:10.1.2.3:4000"), at("tcp:10.1.2.3:4001"));
-        assert_eq!(at("tcp:10.1.2.3:4000"), at("tcp:[::ffff:10.1.2.3]:4000"));
-        assert_eq!(at("tcp:[2001:db8:1:2:3::4]:1"), at("tcp:[2001:db8:1:2:ffff::1]:1"));
-        assert_ne!(at("tcp:[2001:db8:1:2::4]:1"), at("tcp:[2001:db8:1:3::4]:1"));
-        assert_ne!(at("tcp:10.1.2.3:4000"), at("tcp:10.1.2.4:4000"));
-        let of = |pid, uid| {
-            Owner::at(&PeerAddress { text: format!("unix pid {pid}"), credentials: Some((pid, uid)) })
-        };
-        assert_eq!(of(1, 1000), of(2, 1000));
-        assert_ne!(of(1, 1000), of(1, 1001));
-        // Nobody is taken for an address because he is called so.
-        assert_ne!(Owner::named("10.1.2.3"), at("tcp:10.1.2.3:1"));
     }
 }
