@@ -11,8 +11,8 @@ fn main() {
     let (Ok(root), Ok(system)) = (env::var("CARGO_MANIFEST_DIR"), env::var("CARGO_CFG_TARGET_OS")) else {
         return;
     };
-    // Not where nothing is optimised: there it would only cost time.
-    let optimised = env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
+    // Not where nothing is optimised: there it would only cost time. This crate never is.
+    let optimised = env::var("PROFILE").is_ok_and(|profile| profile == "release");
     if system == "linux" && optimised {
         println!("cargo::rustc-link-arg-bins=-T");
         println!("cargo::rustc-link-arg-bins={}", Path::new(&root).join("hot.ld").display());
