@@ -3,6 +3,12 @@
 //! Both formats of files and the usual link types are read; IP fragments and everything but TCP are passed
 //! over. A file that ends within a packet is read up to there, because captures are often looked at while
 //! they are written.
+//!
+//! State: the section that is being read, with the order of its octets and its interfaces; the header of the next one forgets them. A file of
+//! pcap is one section with one interface.
+//!
+//! Invariants: a packet of an interface that was not described is passed over. The buffer holds at most twice what was read of one block, and
+//! never more than [`MOST`], whatever a block says of its length. A block that is there to its end is read or refused, and never waited for.
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapNGPacketBlock;
