@@ -65,6 +65,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
         .into_iter()
         .filter(|held| foreign(held) || races.iter().any(|race| held.setup.enters(race)))
         .collect();
+    let (picked, unbuilt) = buildable(picked, options.time(&races));
     let waves: Vec<u8> = picked.iter().map(wave).collect();
     let ground =
         Ground { options, races: &races, contestants: &picked, placements: &placements, waves: &waves };
@@ -90,7 +91,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
         pace: Pace::new(begun, end, load, rest),
         states: vec![State::Waiting; picked.len()],
         failed: BTreeMap::new(),
-        left_out: Vec::new(),
+        left_out: unbuilt,
         cells: BTreeMap::new(),
         account: Account::default(),
         remarks: Vec::new(),
@@ -234,6 +235,24 @@ impl Ground<'_> {
     }
 }
 
+/// Those that race, and those that do not because it takes too much of the time to build them.
+fn buildable(picked: Vec<Contestant>, time: Option<Duration>) -> (Vec<Contestant>, Vec<OmittedEntry>) {
+    let Some(time) = time else { return (picked, Vec::new()) };
+    let all = picked.iter().map(|held| (held.family, held.setup.building()));
+    let needed: BTreeMap<&str, Duration> = all.filter(|(_, building)| !building.is_zero()).collect();
+    let built = pace::built_in(time, needed.clone().into_iter().collect());
+    let (kept, out): (Vec<_>, Vec<_>) = picked
+        .into_iter()
+        .partition(|held| !needed.contains_key(held.family) || built.contains(&held.family));
+    (kept, out.into_iter().map(|held| unbuilt(&held)).collect())
+}
+
+/// Why this one does not race.
+fn unbuilt(held: &Contestant) -> OmittedEntry {
+    let why = "it has to be built first, and the time is too short for that; race it with --only once, or give more --time";
+    OmittedEntry { what: held.name.clone(), why: why.to_owned() }
+}
+
 /// How long the building of these waves will take, from this one on. Of one family the first is built for all of them.
 /// Wave 0 is never counted: nobody in it is built.
 fn pending(contestants: &[Contestant], waves: &[u8], from: u8) -> Duration {
@@ -353,6 +372,10 @@ fn outcome(options: &Options, report: &Report, failed: &BTreeMap<String, Failure
         Some((name, failure)) if report.rows.is_empty() => {
             Err(broken(format!("nobody raced to the end; the first to fail was {name}: {failure}")))
         }
+        None if report.rows.is_empty() => Err(broken("nobody raced to the end, for the time was too short")
+            .with_hint(
+                "give more with --time, or name fewer with --only; the report says why each was left out",
+            )),
         _ => Ok(()),
     }
 }
@@ -477,11 +500,7 @@ impl Derby<'_> {
         }
         let (left, building) = (self.pace.remaining(Instant::now()), contestant.setup.building());
         if !building.is_zero() && left.is_some_and(|left| left < building) {
-            self.left_out.push(OmittedEntry {
-                what: contestant.name.clone(),
-                why: "it has to be built first, and the time is too short for that; race it with --only once, or give more --time"
-                    .into(),
-            });
+            self.left_out.push(unbuilt(contestant));
             return State::Out;
         }
         self.show(&format!("preparing {}", contestant.name));

@@ -28,6 +28,9 @@ const COUNTING: u32 = 2;
 /// A trace of one operation takes so long: four cycles with pauses, a capture, and two processes.
 const TRACE: Duration = Duration::from_millis(700);
 
+/// Building takes no more than this part of a derby's time.
+const BUILDING: f64 = 0.75;
+
 /// The rounds that a derby may have, the first of which is dropped.
 pub(crate) const ROUNDS: [usize; 4] = [6, 5, 4, 3];
 
@@ -122,6 +125,18 @@ pub(crate) fn choose(time: Duration, rest: Rest, rounds: &[usize], load: impl Fn
         .chain(few.map(|rounds| RoundPlan { rounds, everywhere: false }))
         .find(fits)
         .unwrap_or(RoundPlan { rounds: fewest, everywhere: false })
+}
+
+/// The families that are built, of those that need it: the quickest first, as long as enough of the time is left for the races. What does not fit is
+/// not built at all, for time that is kept for it would be nobody's.
+pub(crate) fn built_in(time: Duration, mut families: Vec<(&str, Duration)>) -> Vec<&str> {
+    families.sort_by_key(|(_, building)| *building);
+    let mut left = time.mul_f64(BUILDING);
+    let fitting = families.into_iter().map_while(|(family, building)| {
+        left = left.checked_sub(building)?;
+        Some(family)
+    });
+    fitting.collect()
 }
 
 /// The time of one operation if all of the load is to fit into `time`, starting and warming up
@@ -278,6 +293,16 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
     const LONG: Duration = Duration::from_secs(20);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn what_is_built_leaves_time_for_the_races() {
+        let families = || vec![("zbus", 75 * SECOND), ("java", 8 * SECOND), ("wine", 25 * SECOND)];
+        assert_eq!(built_in(60 * SECOND, families()), ["java", "wine"]);
+        assert_eq!(built_in(600 * SECOND, families()), ["java", "wine", "zbus"]);
+        assert_eq!(built_in(100 * SECOND, vec![("zbus", 75 * SECOND)]), ["zbus"]);
+        assert!(built_in(10 * SECOND, families()).is_empty());
+    }
 
     #[test]
     fn time_is_shared_equally_and_all_of_it() {
