@@ -121,7 +121,8 @@ fn every_verb_has_a_manual_page() {
         assert!(pages.contains(&format!("everywire-{verb}.1")), "{verb} is not in {pages:?}");
     }
     let page = run(&["man", "call"]);
-    assert!(page.good().contains(".TH everywire-call 1") && page.out.contains("deposit 100"), "{}", page.out);
+    let head = format!(".TH everywire-call 1  \"everywire {}\"", env!("CARGO_PKG_VERSION"));
+    assert!(page.good().contains(&head) && page.out.contains("deposit 100"), "{}", page.out);
 }
 
 /// The verbs that the program has.

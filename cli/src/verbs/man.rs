@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = include_str!("../../help/man.txt");
 
+/// What stands at the foot of each page; verbs have no version of their own.
+const SOURCE: &str = concat!("everywire ", env!("CARGO_PKG_VERSION"));
+
 /// Print a manual page, or write all of them.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -65,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments, mut command: Command) -> Done {
 /// A manual page in the language of `man`.
 fn written(page: Command) -> Done<String> {
     let mut text = Vec::new();
-    Man::new(page).render(&mut text).map_err(|error| CliError::local("cannot make the page", &error))?;
+    let page = Man::new(page).source(SOURCE);
+    page.render(&mut text).map_err(|error| CliError::local("cannot make the page", &error))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
