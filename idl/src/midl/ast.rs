@@ -164,7 +164,7 @@ pub(super) enum ItemKind {
     Forward(Ident),
     Interface(Interface),
     /// A coclass and its interfaces.
-    Class(Ident, Vec<Face>),
+    Class(Ident, Vec<CoclassInterface>),
     /// A `library` or `module`: what is inside counts like what stands beside it.
     Library(Vec<Item>),
     /// `#pragma exception`.
@@ -226,7 +226,7 @@ pub(super) struct Method {
 
 /// An interface of a coclass.
 #[derive(Debug)]
-pub(super) struct Face {
+pub(super) struct CoclassInterface {
     pub(super) attributes: Vec<Attribute>,
     pub(super) ident: Ident,
 }

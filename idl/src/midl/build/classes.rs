@@ -6,7 +6,7 @@
 //!
 //! An interface that is described nowhere is left out with a note; the class is of use without it.
 
-use super::super::ast::{Face, Ident, Item, has};
+use super::super::ast::{CoclassInterface, Ident, Item, has};
 use super::super::known;
 use super::{Builder, doc};
 use crate::empty::empty;
@@ -18,12 +18,12 @@ use std::collections::HashSet;
 
 impl Builder<'_> {
     /// Defines a class, or waits for the last pass where one of its interfaces may still come.
-    pub(super) fn class(&mut self, item: &Item, ident: &Ident, faces: &[Face]) {
-        let waits = |face: &Face| {
-            let name = &face.ident.name;
+    pub(super) fn class(&mut self, item: &Item, ident: &Ident, interfaces: &[CoclassInterface]) {
+        let waits = |interface: &CoclassInterface| {
+            let name = &interface.ident.name;
             !self.interfaces.contains_key(name) && known::interface(name).is_none()
         };
-        if !self.is_last && faces.iter().any(waits) {
+        if !self.is_last && interfaces.iter().any(waits) {
             return;
         }
         if !self.declare(&ident.name, ident.span) {
@@ -32,18 +32,20 @@ impl Builder<'_> {
         // The default interface comes first; the order of the others stays. Callers ask for the default
         // interface first.
         let sorted = |source: bool| {
-            let mut list: Vec<&Face> =
-                faces.iter().filter(|face| has(&face.attributes, "source") == source).collect();
-            list.sort_by_key(|face| !has(&face.attributes, "default"));
+            let mut list: Vec<&CoclassInterface> = interfaces
+                .iter()
+                .filter(|interface| has(&interface.attributes, "source") == source)
+                .collect();
+            list.sort_by_key(|interface| !has(&interface.attributes, "default"));
             list
         };
         let (mut bases, mut sources, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for (list, into) in [(sorted(false), &mut bases), (sorted(true), &mut sources)] {
-            for face in list {
-                match self.face(&face.ident) {
+            for interface in list {
+                match self.coclass_interface(&interface.ident) {
                     Some(found) => into.push(found),
                     None => {
-                        let what = format!("interface `{}`: it is described nowhere", face.ident.name);
+                        let what = format!("interface `{}`: it is described nowhere", interface.ident.name);
                         left_out.push((Name::Borrowed(LEFT_OUT), Name::from(what)));
                     }
                 }
@@ -80,7 +82,7 @@ impl Builder<'_> {
     }
 
     /// An interface of a class; nothing if it is described nowhere. Another class is none.
-    fn face(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
+    fn coclass_interface(&mut self, ident: &Ident) -> Option<Hold<Interface>> {
         let spelled = self.spelled(&ident.name).filter(|_| !self.interfaces.contains_key(&ident.name));
         let name = spelled.as_deref().unwrap_or(&ident.name);
         if let Some(known) = self.interfaces.get(name) {

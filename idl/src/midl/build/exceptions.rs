@@ -5,7 +5,7 @@ use super::types::Record;
 use super::{Builder, Ty, background};
 use crate::report::{Problem, Span};
 use everywire_model::shape::{Field, Name, PointerKind, Struct};
-use everywire_model::{Definition, Hold, Interface as Face, Operation, Shape, Signal};
+use everywire_model::{Definition, Hold, Interface as AnyInterface, Operation, Shape, Signal};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -147,7 +147,7 @@ impl Builder<'_> {
     }
 
     /// The signals of an interface: those of its base, and its own, which are the calls of interfaces that it names.
-    pub(super) fn signals(&mut self, interface: &Interface, base: Option<&Face>) -> Vec<Signal> {
+    pub(super) fn signals(&mut self, interface: &Interface, base: Option<&AnyInterface>) -> Vec<Signal> {
         let inherited = base.map(|base| base.signals.to_vec()).unwrap_or_default();
         if self.room(inherited.len(), interface.ident.span).is_none() {
             return Vec::new();

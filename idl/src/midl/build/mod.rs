@@ -343,7 +343,7 @@ impl<'a> Builder<'a> {
                 self.whole_interface(item, interface);
             }
             ItemKind::Exception(exception) => self.exception(exception),
-            ItemKind::Class(ident, faces) => self.class(item, ident, faces),
+            ItemKind::Class(ident, interfaces) => self.class(item, ident, interfaces),
             ItemKind::Library(items) => self.items(items),
         }
     }

@@ -4,7 +4,7 @@
 //! here: types go to `items`, where the builder treats them like those beside the interface.
 
 use super::super::ast::{
-    Attribute, Declarator, Face, Interface, ItemKind, Member, Method, TypeKind, TypeSpec,
+    Attribute, CoclassInterface, Declarator, Interface, ItemKind, Member, Method, TypeKind, TypeSpec,
 };
 use super::{Parse, Parser};
 use crate::omg::lexer::Kind;
@@ -189,9 +189,9 @@ impl Parser<'_> {
         if self.accept(";") {
             return Ok(ItemKind::Forward(ident));
         }
-        let faces = self.nested(|p| {
+        let interfaces = self.nested(|p| {
             p.braced(|p| {
-                let mut faces = Vec::new();
+                let mut interfaces = Vec::new();
                 while !matches!(p.current.kind, Kind::End | Kind::Punct("}")) {
                     if p.accept(";") {
                         continue;
@@ -201,13 +201,13 @@ impl Parser<'_> {
                         let problem = p.unexpected("an interface is missing");
                         return p.fail(problem.expected(["`interface`", "`dispinterface`"]));
                     }
-                    faces.push(Face { attributes, ident: p.ident()? });
+                    interfaces.push(CoclassInterface { attributes, ident: p.ident()? });
                     p.semicolon()?;
                 }
-                Ok(faces)
+                Ok(interfaces)
             })
         })?;
         self.accept(";");
-        Ok(ItemKind::Class(ident, faces))
+        Ok(ItemKind::Class(ident, interfaces))
     }
 }
