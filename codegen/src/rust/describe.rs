@@ -13,7 +13,7 @@
 
 use super::definitions::{INLINE, is_tuple, literal};
 use super::plan::{Family, Item, ItemPath, Module, Plan};
-use super::types::{Face, Types};
+use super::types::{TraitKind, Types};
 use crate::page::Page;
 use everywire_model::contract::{
     Attribute, Constant, Direction, Interface, InterfaceKind, Notify, Operation, Signal,
@@ -24,7 +24,7 @@ use everywire_model::shape::{Field, Name, Order, Shape, Struct, Text, TextKind};
 pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
     let mut from = module.path.clone();
     from.push("describe".into());
-    let types = Types { plan, from: &from, face: Face::Blocking };
+    let types = Types { plan, from: &from, trait_kind: TraitKind::Blocking };
     let describe = Describe { types };
     page.gap();
     page.line("/// What all of this looks like, for codecs and tools.");

@@ -1,13 +1,13 @@
 //! The trait that people call and implement.
 //!
-//! One trait for each face, blocking and asynchronous, with one method for each own operation and the traits
+//! Two traits, blocking and asynchronous, with one method for each own operation and the traits
 //! of the bases above it. Arguments are borrowed, results are owned. An error type of the contract stands in
 //! a method's signature only where the operation can raise something.
 
 use super::call::Call;
 use super::lints::{COMPLEX, allow_undocumented};
 use super::plan::{Family, Plan};
-use super::types::{Face, Types};
+use super::types::{TraitKind, Types};
 use crate::page::Page;
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Hold, Interface, Operation};
@@ -27,14 +27,14 @@ pub(super) fn define(types: &Types<'_, '_>, interface: &Interface, family: &Fami
         supers = vec!["Send".into(), "Sync".into()];
     }
     page.gap();
-    let about = match (interface.doc.is_empty(), types.face) {
+    let about = match (interface.doc.is_empty(), types.trait_kind) {
         (false, _) => interface.doc.to_string(),
-        (true, Face::Blocking) => format!("`{}` of the contract.", interface.name),
-        (true, Face::Asynchronous) => format!("`{}` of the contract, asynchronous.", interface.name),
+        (true, TraitKind::Blocking) => format!("`{}` of the contract.", interface.name),
+        (true, TraitKind::Asynchronous) => format!("`{}` of the contract, asynchronous.", interface.name),
     };
     page.doc(&about);
     super::signals::mention(interface, family, page);
-    if types.face == Face::Asynchronous {
+    if types.trait_kind == TraitKind::Asynchronous {
         page.line("#[::everywire::async_trait]");
     }
     allow_undocumented(name, page);
@@ -65,11 +65,11 @@ fn is_complex(kind: &str) -> bool {
     kind.len() > COMPLEX || kind.matches("Option<Vec<").count() > 1 || kind.starts_with("ew::Success<(")
 }
 
-/// The trait of one face.
+/// The trait of one kind.
 pub(super) fn trait_of<'f>(types: &Types<'_, '_>, family: &'f Family) -> &'f str {
-    match types.face {
-        Face::Blocking => &family.blocking,
-        Face::Asynchronous => &family.asynchronous,
+    match types.trait_kind {
+        TraitKind::Blocking => &family.blocking,
+        TraitKind::Asynchronous => &family.asynchronous,
     }
 }
 
@@ -95,7 +95,7 @@ fn signature(types: &Types<'_, '_>, owner: &Interface, operation: &Operation, me
     for (value, kind) in call.parameters().zip(kinds) {
         parameters.push(format!("{}: {kind}", value.name));
     }
-    let fun = if types.face == Face::Asynchronous { "async fn" } else { "fn" };
+    let fun = if types.trait_kind == TraitKind::Asynchronous { "async fn" } else { "fn" };
     let error = types.plan.error(types.from, owner, operation);
     let mut tail = format!(") -> Result<{ok}, {error}>;");
     // A long result is broken behind the arrow.

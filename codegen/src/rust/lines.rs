@@ -5,7 +5,7 @@
 //! where what travels is not what people see: counts beside arrays, references among other results,
 //! interfaces named by a parameter.
 //!
-//! One macro is called for both faces of an interface (`faces!`), or for the one that is wanted. Its lines
+//! One macro is called for both traits of an interface (`faces!`), or for the one that is wanted. Its lines
 //! stand in a fixed order: the traits with their descriptions, the traits of the bases with the numbers of
 //! their operations, the signals, the constants, the listeners, and then the own operations by `Section`. The number of an
 //! operation is its place behind the inherited ones.
@@ -17,28 +17,28 @@
 use super::call::{Call, Role, Value, check_counts, late_length, length, write_counts};
 use super::interface::{has_referents, is_referent, trait_of};
 use super::plan::{Family, Plan};
-use super::types::{Face, Types, tuple};
+use super::types::{TraitKind, Types, tuple};
 use crate::names::UniqueNames;
 use crate::page::Page;
 use everywire_model::{Interface, Operation};
 
 /// What is generated of an interface.
 struct Lines<'t, 'p, 'c> {
-    /// The face whose types come first.
+    /// The trait whose types come first.
     types: Types<'p, 'c>,
-    /// The other face, where both are wanted.
+    /// The other trait, where both are wanted.
     second: Option<&'t Types<'p, 'c>>,
     interface: &'t Interface,
 }
 
 /// Writes what connects the traits of an interface.
-pub(super) fn write(faces: &[Types<'_, '_>], interface: &Interface, family: &Family, page: &mut Page) {
-    let Some(first) = faces.first() else { return };
-    let lines = Lines { types: *first, second: faces.get(1), interface };
-    let macro_name = match (lines.second, first.face) {
+pub(super) fn write(kinds: &[Types<'_, '_>], interface: &Interface, family: &Family, page: &mut Page) {
+    let Some(first) = kinds.first() else { return };
+    let lines = Lines { types: *first, second: kinds.get(1), interface };
+    let macro_name = match (lines.second, first.trait_kind) {
         (Some(_), _) => "faces",
-        (None, Face::Blocking) => "blocking",
-        (None, Face::Asynchronous) => "asynchronous",
+        (None, TraitKind::Blocking) => "blocking",
+        (None, TraitKind::Asynchronous) => "asynchronous",
     };
     let described = first.plan.find(&interface.name).map_or("", |place| place.described.as_str());
     let operations = &family.operations;
@@ -101,12 +101,12 @@ impl Section {
 }
 
 impl Lines<'_, '_, '_> {
-    /// `A / B`: what the blocking and the asynchronous face have; one where there is one face only.
+    /// `A / B`: what the blocking and the asynchronous trait have; one where there is one trait only.
     fn both(&self, of: impl Fn(&Types<'_, '_>) -> String) -> String {
-        match (self.second, self.types.face) {
+        match (self.second, self.types.trait_kind) {
             (Some(second), _) => format!("{} / {}", of(&self.types), of(second)),
-            (None, Face::Blocking) => of(&self.types),
-            (None, Face::Asynchronous) => {
+            (None, TraitKind::Blocking) => of(&self.types),
+            (None, TraitKind::Asynchronous) => {
                 let only = of(&self.types);
                 format!("{only} / {only}")
             }

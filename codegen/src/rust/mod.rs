@@ -27,7 +27,7 @@ mod unions;
 use crate::page::Page;
 use everywire_model::Contract;
 use plan::{Item, Module, Plan};
-use types::{Face, Types};
+use types::{TraitKind, Types};
 
 /// What to generate, and how it looks.
 #[derive(Debug, Clone)]
@@ -66,15 +66,15 @@ pub fn generate(contract: &Contract, options: &Options) -> String {
     page.finish()
 }
 
-/// Writes one module with all inside it. Both faces of an interface share its types.
+/// Writes one module with all inside it. Both traits of an interface share its types.
 fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &mut Page) {
     let mark = page.mark();
-    let types = Types { plan, from: &module.path, face: Face::Blocking };
-    let faces: Vec<Types<'_, '_>> =
-        [(Face::Blocking, options.blocking), (Face::Asynchronous, options.asynchronous)]
+    let types = Types { plan, from: &module.path, trait_kind: TraitKind::Blocking };
+    let kinds: Vec<Types<'_, '_>> =
+        [(TraitKind::Blocking, options.blocking), (TraitKind::Asynchronous, options.asynchronous)]
             .into_iter()
             .filter(|(_, wanted)| *wanted)
-            .map(|(face, _)| Types { face, ..types })
+            .map(|(trait_kind, _)| Types { trait_kind, ..types })
             .collect();
     // What people use comes first, what connects it to the wires after it.
     for item in &module.items {
@@ -85,10 +85,10 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
                 // Errors are those of methods.
-                if !faces.is_empty() {
+                if !kinds.is_empty() {
                     errors::define(&types, family, page);
                 }
-                faces.iter().for_each(|types| interface::define(types, interface, family, page));
+                kinds.iter().for_each(|types| interface::define(types, interface, family, page));
                 signals::define(&types, interface, family, page);
             }
         }
@@ -100,10 +100,10 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
             Item::Exception(exception) => data::implement_exception(&types, exception, page),
             Item::Constant(..) | Item::Foreign(..) => {}
             Item::Interface(interface, family) => {
-                if !faces.is_empty() {
+                if !kinds.is_empty() {
                     errors::implement(&types, family, page);
                 }
-                lines::write(&faces, interface, family, page);
+                lines::write(&kinds, interface, family, page);
                 signals::implement(&types, interface, family, page);
             }
         }

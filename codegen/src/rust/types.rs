@@ -13,9 +13,9 @@ use super::plan::Plan;
 use everywire_model::Shape;
 use everywire_model::shape::{Map, PointerKind, Struct};
 
-/// Which of the two faces of an interface.
+/// Which of the two traits of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Face {
+pub(super) enum TraitKind {
     /// The blocking trait.
     Blocking,
     /// The asynchronous trait.
@@ -28,7 +28,7 @@ pub(super) struct Types<'p, 'c> {
     pub(super) plan: &'p Plan<'c>,
     /// Path of the module.
     pub(super) from: &'p [String],
-    pub(super) face: Face,
+    pub(super) trait_kind: TraitKind,
 }
 
 impl Types<'_, '_> {
@@ -135,14 +135,14 @@ impl Types<'_, '_> {
     }
 
     /// The trait behind a reference that is a parameter or a result, if the contract defines it. It is the
-    /// trait of the face that is being written.
+    /// trait of the kind that is being written.
     pub(super) fn referent(&self, shape: &Shape) -> Option<String> {
         let Shape::Reference(referent) = shape.resolved() else { return None };
         let (_, family) = self.plan.interface(&referent.name)?;
         let place = self.plan.find(&referent.name)?;
-        let name = match self.face {
-            Face::Blocking => &family.blocking,
-            Face::Asynchronous => &family.asynchronous,
+        let name = match self.trait_kind {
+            TraitKind::Blocking => &family.blocking,
+            TraitKind::Asynchronous => &family.asynchronous,
         };
         Some(Plan::path(self.from, &place.path, name))
     }
