@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, Role};
 use crate::notice::Notice;
-use crate::private_connections;
+use crate::private_count;
 use crate::shared::Shared;
 use crate::shares::Source;
 use crate::transport::listener::Listener;
@@ -60,8 +60,7 @@ impl Shared {
             };
             let address = stream.peer(listener.endpoint.transport());
             let source = stream.source(&address);
-            let full =
-                allowance.shares.is_full(private_connections::count()) && !allowance.make_way(source, begun);
+            let full = allowance.shares.is_full(private_count::count()) && !allowance.make_way(source, begun);
             if full && self.turned_away.load(Ordering::Relaxed) >= MANNERS {
                 // Too many are being told so already.
                 refuse(address.text, allowance.crowded().message().to_owned());

@@ -35,6 +35,7 @@ mod node;
 mod notice;
 mod patience;
 mod private_connections;
+mod private_count;
 mod quotas;
 mod reach;
 mod resolving;

@@ -9,35 +9,11 @@ use crate::shard::{Shard, led_here};
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use everywire_model::{Emission, Failure, Initiator, Kind, Link, Servant};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// Numbers them in this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-
-/// How many there are in this process.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
-
-/// How many connections there are in this process that were made for single peers: each takes a descriptor beside that of the peer.
-pub(crate) fn count() -> usize {
-    OPEN.load(Ordering::Relaxed)
-}
-
-/// One of them, while it is there.
-pub(crate) struct PrivateConnection(());
-
-impl Default for PrivateConnection {
-    fn default() -> Self {
-        OPEN.fetch_add(1, Ordering::Relaxed);
-        Self(())
-    }
-}
-
-impl Drop for PrivateConnection {
-    fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// A set of connections of its own, for the objects that are resolved by it. Where one of its connections has
 /// a listener, signals and the answers that nobody's thread waits for ([`everywire_model::Target::submit`])

@@ -201,7 +201,8 @@ fn one_caller_does_not_take_the_target_of_all() {
         (0..100).map(call).collect()
     };
     let busy = |calls: &[thread::JoinHandle<_>]| calls.iter().filter(|call| call.is_finished()).count();
-    for most in [MOST, MOST / 2] {
+    // Half of what the target takes is one caller's then. How many that is is learned from calls that come together, some more or less.
+    for most in [MOST, MOST / 4 * 3] {
         store.shut(true);
         let calls = burst();
         until("what is too much is refused", || busy(&calls) >= 100 - MOST);

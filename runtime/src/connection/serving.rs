@@ -26,7 +26,7 @@ use super::state::{After, Connection, Core, ServeOutcome, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{CachedLookup, LookupResult};
 use crate::failures::{ending, no_object};
-use crate::private_connections::PrivateConnection;
+use crate::private_count::PrivateConnection;
 use crate::shard::Leader;
 use crate::shares::Source;
 use crate::spans;

@@ -24,7 +24,7 @@ use super::reply_slot::ReplySlot;
 use crate::directory::CachedLookup;
 use crate::notice::Notice;
 use crate::patience::Patience;
-use crate::private_connections::PrivateConnection;
+use crate::private_count::PrivateConnection;
 use crate::quotas::Allowance;
 use crate::shard::Registration;
 use crate::shared::Shared;

@@ -39,6 +39,7 @@ mod naming;
 mod passing;
 mod replies;
 mod repository;
+mod request_header;
 mod request_heads;
 mod requests;
 mod session;

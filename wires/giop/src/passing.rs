@@ -16,7 +16,8 @@
 use crate::cdr::{CdrWriter, Get, NATIVE_LITTLE};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
-use crate::requests::{WithContext, has_context, put_header, shift};
+use crate::request_header::put_header;
+use crate::requests::{WithContext, has_context, shift};
 use crate::session::{CodeSetState, GiopSession, InboundCall};
 use crate::values::CDR_NAME;
 use crate::{components, contexts};

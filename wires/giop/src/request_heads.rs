@@ -12,7 +12,7 @@
 use crate::addressing_trials::Addressing;
 use crate::cdr::CdrWriter;
 use crate::frame::{self, HEADER, MessageKind};
-use crate::requests::put_header;
+use crate::request_header::put_header;
 use bytes::Bytes;
 use everywire_model::Profile;
 use std::ops::Range;

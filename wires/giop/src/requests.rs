@@ -23,6 +23,7 @@ use crate::addressing_trials::Addressing;
 use crate::cdr::{CdrWriter, DecodeError, Get, NATIVE_LITTLE};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
+use crate::request_header::put_header;
 use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind, Role, expects};
 use crate::sink::CdrSink;
 use crate::values::Cdr;
@@ -31,8 +32,7 @@ use crate::{components, contexts, ior, limits};
 use bytes::Bytes;
 use everywire_model::contract::note;
 use everywire_model::{
-    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Reference,
-    Sink, Visit,
+    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Sink, Visit,
 };
 use std::ops::Range;
 
@@ -446,69 +446,6 @@ fn put_code_sets(dialect: Dialect, put: &mut CdrWriter<'_>) {
     put.u32(1);
     put.u32(contexts::CODE_SETS);
     put.encapsulated(|put| codesets::put_context(dialect, put));
-}
-
-/// Writes the header of a request. That of 1.2 has the target and the contexts behind the number, that of 1.0
-/// and 1.1 has the contexts in front and a principal, which nobody reads, at its end. The response flags are 3
-/// (SYNC_WITH_TARGET, an answer comes) or 0 (no answer).
-#[inline]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn put_header(
-    put: &mut CdrWriter<'_>,
-    minor: u8,
-    id: u32,
-    is_asked: bool,
-    profile: &Profile,
-    addressing: Addressing,
-    operation: &[u8],
-    contexts: impl FnOnce(&mut CdrWriter<'_>),
-    principal: &[u8],
-) {
-    if minor >= 2 {
-        put.u32(id);
-        put.out.extend_from_slice(&[if is_asked { 3 } else { 0 }, 0, 0, 0]);
-        put_target(profile, addressing, put);
-        put.string(operation);
-        return contexts(put);
-    }
-    contexts(put);
-    put.u32(id);
-    put.u8(is_asked.into());
-    if minor == 1 {
-        put.out.extend_from_slice(&[0; 3]);
-    }
-    put.octets(&profile.key);
-    put.string(operation);
-    put.octets(principal);
-}
-
-/// Names the target in GIOP 1.2 (section 9.4.2.1): by its key, its profile, or a reference of that profile
-/// alone. A key is what every server takes; the others are written when it asks for them (`addressing`).
-#[inline]
-pub(crate) fn put_target(profile: &Profile, addressing: Addressing, put: &mut CdrWriter<'_>) {
-    match addressing {
-        Addressing::Key => {
-            put.u16(0);
-            put.octets(&profile.key);
-        }
-        Addressing::Profile => put_profile(profile, put),
-        Addressing::Reference => put_reference(profile, put),
-    }
-}
-
-#[cold]
-fn put_profile(profile: &Profile, put: &mut CdrWriter<'_>) {
-    put.u16(1);
-    put.u32(ior::TAG_INTERNET_IOP);
-    ior::put_profile(profile, put);
-}
-
-#[cold]
-fn put_reference(profile: &Profile, put: &mut CdrWriter<'_>) {
-    put.u16(2);
-    put.u32(0);
-    let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
-    ior::put(Some(&reference), None, put);
 }
 
 /// The key that a target of GIOP 1.2 names, as a range of the message. A profile or a reference that names it
