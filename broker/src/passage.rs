@@ -1,21 +1,17 @@
 //! One call on its way through the broker.
 //!
-//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the
-//! connection), *ended* (answered, or withdrawn by its caller: then the target is told, where its wire has a
-//! word for it). From *sent* it may come back to be sent again: to another target, or to where the target
-//! says that the object is.
+//! States: *let in* (matched, within its limits, copied), *sent* (a target has it, or it waits for the connection), *ended* (answered, or
+//! withdrawn by its caller: then the target is told, where its wire has a word for it). From *sent* it may come back to be sent again: to
+//! another target, or to where the target says that the object is.
 //!
-//! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the
-//! route says that its operation may run twice; once it may have run, no later failure says that it did not;
-//! and it is answered once, whatever happens.
+//! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its
+//! operation may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
 //!
-//! Ownership: the passage is a box that is handed on: to the target's line while it waits, into the
-//! completion while a target has it. Whoever has it must end it; if it is dropped instead (withdrawn, or the
-//! broker ended), its request answers for it, and the metrics count it as cancelled. The permit, the entry
-//! among the listener's calls and the request go with it.
+//! Ownership: the passage is a box that is handed on: to the target's line while it waits, into the completion while a target has it.
+//! Whoever has it must end it; if it is dropped instead (withdrawn, or the broker ended), its request answers for it, and the metrics
+//! count it as cancelled. The permit, the entry among the listener's calls and the request go with it.
 //!
-//! Order on the way in, cheapest first: who calls, hops, limits, values, copies. A call that is refused was
-//! sent nowhere.
+//! Order on the way in, cheapest first: who calls, hops, limits, values, copies. A call that is refused was sent nowhere.
 
 use crate::balance::Candidate;
 use crate::calls::{Entry, Note};
