@@ -3,9 +3,12 @@
 pub(crate) use everywire::stranger::{Answer, Detection, ForeignProtocol, ProbeTime, Stream, connect, text};
 
 use crate::cli_error::{CliError, REFUSED, UNREACHABLE, VIOLATION};
-use everywire::model::{Endpoint, Profile, Reference, Wire};
+use everywire::model::{Endpoint, Profile, Reference, Wire, units};
 use everywire::wires::ALL;
 use everywire::{Kind, stranger};
+
+/// The environment variable that says how long a server may take for each answer that tells who it is (`2s`).
+const PROBE_TIME: &str = "EVERYWIRE_PROBE_TIME";
 
 /// Adds to a failure which protocol answers where the object was looked for, if it is another one's.
 /// That takes further connections to the peer, so it is done only for failures that may come from the
@@ -21,8 +24,8 @@ pub(crate) fn named(trouble: Box<CliError>, reference: &Reference) -> Box<CliErr
     }
     // Whose deadline is over does not wait for long once more.
     let is_late = trouble.kind() == Kind::TimedOut.word();
-    let time = if is_late { ProbeTime::BRIEF } else { ProbeTime::USUAL };
-    match stranger::diagnosis(reference, ALL, time) {
+    let usual = if is_late { ProbeTime::BRIEF } else { ProbeTime::USUAL };
+    match stranger::diagnosis(reference, ALL, probe_time(usual)) {
         None => trouble,
         // What was said at first tells more than the silence after it.
         Some(told) if told.is_silence && matches!(trouble.exit(), REFUSED | VIOLATION) => trouble,
@@ -75,7 +78,14 @@ pub(crate) fn bus(address: &str) -> Option<&'static str> {
 
 /// Which protocol is spoken at an endpoint: that of the wire that is expected is tried first.
 pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> Detection {
-    stranger::who(ALL, expected, endpoint, ProbeTime::USUAL)
+    stranger::who(ALL, expected, endpoint, probe_time(ProbeTime::USUAL))
+}
+
+/// How long servers are waited for that are asked who they are: as usual, or as [`PROBE_TIME`] says. What is no time there counts as not
+/// said: an error about that would stand in the place of the one that people look into.
+fn probe_time(usual: ProbeTime) -> ProbeTime {
+    let said = std::env::var(PROBE_TIME).ok().and_then(|text| units::time(&text).ok());
+    said.map_or(usual, |each| usual.with_each(each))
 }
 
 #[cfg(test)]

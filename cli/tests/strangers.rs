@@ -66,9 +66,18 @@ fn are_strangers(client: &Wire, server: &Wire) -> bool {
     client.name != server.name
 }
 
+/// How long a server may take to say who it is: only one that never does is met by it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs the program, which is patient with servers that are to say who they are: each of these does, and the machine may be busy.
+fn run_patiently(env: &[(&str, String)], arguments: &[&str]) -> Said {
+    let patience = ("EVERYWIRE_PROBE_TIME", format!("{}s", PATIENCE.as_secs()));
+    run_in(&[env, &[patience]].concat(), arguments)
+}
+
 /// What is wrong with what the library tells a caller of an operation, if anything is: the kind, the protocol's name, what to try.
 fn unkind(address: &str, client: &Wire, server: &Wire) -> Option<String> {
-    let node = Node::new();
+    let node = Node::from(Node::builder().probe_time(PATIENCE).build());
     let object = match DynamicObject::with_contract(&node, address, contract()) {
         Ok(object) => object.with_deadline(Some(Duration::from_secs(3))),
         Err(error) => return Some(format!("{address}: {error:?}")),
@@ -105,6 +114,9 @@ fn unnamed(said: &Said, word: &str) -> Option<String> {
     let named = said.code != 0 && why.contains(word);
     (!named).then(|| format!("{}{}", said.out, said.err))
 }
+
+/// What is said of a server that says nothing.
+const SILENCE: &str = "no protocol that is known here";
 
 /// A server that none of us wrote, or one that is none of a wire's.
 struct Foreign {
@@ -174,9 +186,11 @@ fn each_client_names_what_is_no_server_of_a_wire() {
         Foreign::program(
             "python3 -m http.server",
             "HTTP",
-            Command::new("python3")
-                .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1"])
-                .args(["--directory", &scratch.path("")]),
+            // By itself it lets five wait that it has not accepted yet; the others try again a second later.
+            Command::new("python3").current_dir(scratch.path("")).args(["-u", "-c"]).arg(
+                "import http.server as h; h.ThreadingHTTPServer.request_queue_size = 128; \
+                 h.test(h.SimpleHTTPRequestHandler, h.ThreadingHTTPServer, port=0, bind='127.0.0.1')",
+            ),
             " port ",
         ),
         Foreign::program(
@@ -196,7 +210,7 @@ fn each_client_names_what_is_no_server_of_a_wire() {
         ),
         Foreign::made("a server of SSH", "SSH", b"SSH-2.0-OpenSSH_9.2p1\r\n"),
         Foreign::made("a server of mail", "SMTP or FTP", b"220 mail.example ESMTP\r\n"),
-        Foreign::made("a silent server", "no protocol that is known here", b""),
+        Foreign::made("a silent server", SILENCE, b""),
     ];
     let contract = data("bank.idl");
     let over_tls = Wire { name: "https", tcp: Some("basics://AT"), ..WIRES[4] };
@@ -214,7 +228,8 @@ fn each_client_names_what_is_no_server_of_a_wire() {
         if client.lists {
             verbs.push(vec!["list", &list, "--deadline", "1s"]);
         }
-        let said = verbs.iter().map(|words| (words[0], run_in(&[], words)));
+        let run = if server.word == SILENCE { run_in } else { run_patiently };
+        let said = verbs.iter().map(|words| (words[0], run(&[], words)));
         let wrong = said.filter_map(|(verb, said)| Some((verb, unnamed(&said, server.word)?)));
         wrong.map(|(verb, err)| format!("{verb} by {} at {}: {err}", client.name, server.name)).collect()
     };
@@ -230,7 +245,7 @@ fn each_client_names_what_is_no_server_of_a_wire() {
     });
     assert!(silent.is_empty(), "{}", silent.join("\n"));
     // What says who it is, is told by `status` too.
-    let told = run_in(&[], &["status", &servers[2].at]);
+    let told = run_patiently(&[], &["status", &servers[2].at]);
     assert!(told.code == 6 && told.out.contains("protocol   SSH"), "{}{}", told.out, told.err);
     assert!(told.out.contains("SSH-2.0-OpenSSH_9.2p1"), "{}", told.out);
 }
@@ -263,13 +278,14 @@ fn each_client_names_the_server_of_each_other_wire_over_tcp() {
             let (scheme, options) = client.tcp.unwrap().split_once("AT").unwrap();
             let options = if client.name == "dbus" { "" } else { options };
             let address = format!("{scheme}127.0.0.1:{port}/Account{options}");
-            let said = run_in(&[], &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
+            let said = run_patiently(&[], &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
             silent.extend(unkind(&address, client, server));
-            let said = run_in(&[], &["describe", &address, "--deadline", "3s"]);
+            let said = run_patiently(&[], &["describe", &address, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server).map(|said| format!("describe: {said}")));
             if client.lists {
-                let said = run_in(&[], &["list", &address.replace("/Account", ""), "--deadline", "3s"]);
+                let said =
+                    run_patiently(&[], &["list", &address.replace("/Account", ""), "--deadline", "3s"]);
                 silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
             }
             silent
@@ -306,18 +322,18 @@ fn each_client_names_the_server_of_each_other_wire_at_a_socket() {
                 _ => format!("{place}#Account{question}{options}"),
             };
             let env = [("DCOPSERVER", format!("local/here:{socket}")), env[1].clone()];
-            let said = run_in(&env, &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
+            let said = run_patiently(&env, &["call", &address, "title", "-c", &contract, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server));
             // Where the server of DCOP is stands in the environment, which is that of the whole test.
             if client.name != "dcop" {
                 silent.extend(unkind(&address, client, server));
             }
-            let said = run_in(&env, &["describe", &address, "--deadline", "3s"]);
+            let said = run_patiently(&env, &["describe", &address, "--deadline", "3s"]);
             silent.extend(silence(&said, client, server).map(|said| format!("describe: {said}")));
             if client.lists {
                 let place =
                     address.replace("#Account", "").replace("/Account", "").replace("bank/account", "");
-                let said = run_in(&env, &["list", &place, "--deadline", "3s"]);
+                let said = run_patiently(&env, &["list", &place, "--deadline", "3s"]);
                 silent.extend(silence(&said, client, server).map(|said| format!("list: {said}")));
             }
             silent

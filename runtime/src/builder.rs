@@ -18,6 +18,7 @@ pub struct Builder {
     pub(crate) quotas: Quotas,
     pub(crate) deadline: Option<Duration>,
     pub(crate) grace: Duration,
+    pub(crate) probe_time: Option<Duration>,
     pub(crate) shards: usize,
     pub(crate) observer: Option<Observer>,
     pub(crate) layers: Vec<Arc<dyn Layer>>,
@@ -34,6 +35,7 @@ impl Builder {
             quotas: Quotas::default(),
             deadline: Some(Duration::from_secs(30)),
             grace: Duration::from_secs(30),
+            probe_time: None,
             shards: std::thread::available_parallelism().map_or(1, usize::from),
             observer: None,
             layers: Vec::new(),
@@ -87,6 +89,14 @@ impl Builder {
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// How long a server may take for each answer that tells [`Node::diagnose`](crate::Node::diagnose) who it is: 0.5 s unless set,
+    /// and 0.15 s behind a call whose deadline is over. Slow networks and busy machines need more.
+    #[must_use]
+    pub fn probe_time(mut self, each: Duration) -> Self {
+        self.probe_time = Some(each);
         self
     }
 

@@ -22,6 +22,7 @@ use crate::directory::{Class, Entry};
 use crate::monitor::Monitor;
 use crate::private_connections::PrivateConnections;
 use crate::shared::{Shared, in_process};
+use crate::stranger::{self, ProbeTime};
 use crate::transport::layers;
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
@@ -254,7 +255,10 @@ impl Node {
     /// there some times and waits for answers: call it before a failure is shown to people, not at each.
     #[must_use]
     pub fn diagnose(&self, failure: Failure, reference: &Reference) -> Failure {
-        crate::stranger::named(failure, reference, &self.guard.shared.builder.wires)
+        let builder = &self.guard.shared.builder;
+        let usual = ProbeTime::behind(failure.kind());
+        let time = builder.probe_time.map_or(usual, |each| usual.with_each(each));
+        stranger::named(failure, reference, &builder.wires, time)
     }
 
     /// The object behind a reference that came as data.

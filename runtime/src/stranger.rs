@@ -54,6 +54,12 @@ impl ProbeTime {
         Self { each, between }
     }
 
+    /// The same questions as soon after each other, but so long for each answer.
+    #[must_use]
+    pub const fn with_each(self, each: Duration) -> Self {
+        Self { each, ..self }
+    }
+
     /// What there is behind a failure of this kind.
     #[must_use]
     pub fn behind(kind: Kind) -> Self {
@@ -87,13 +93,18 @@ pub fn is_of_connection(failure: &Failure) -> bool {
 /// The failure, told as what it is if another protocol answers where the object was looked for: of the kind
 /// [`Kind::WrongWire`], with the protocol's name and what to try. Other failures come back as they are.
 ///
-/// It connects some times and waits for answers ([`ProbeTime::behind`]), so it is for whoever shows the failure to people.
+/// It connects some times and waits so long for answers ([`ProbeTime::behind`]), so it is for whoever shows the failure to people.
 #[must_use]
-pub fn named(failure: Failure, reference: &Reference, wires: &[&'static dyn Wire]) -> Failure {
+pub fn named(
+    failure: Failure,
+    reference: &Reference,
+    wires: &[&'static dyn Wire],
+    time: ProbeTime,
+) -> Failure {
     if !is_of_connection(&failure) {
         return failure;
     }
-    match diagnosis(reference, wires, ProbeTime::behind(failure.kind())) {
+    match diagnosis(reference, wires, time) {
         Some(told) if told.is_wrong_wire => {
             let what = format!("{}; {}", failure.message(), told.found);
             Failure::new(Kind::WrongWire, failure.initiator(), what)
