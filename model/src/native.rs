@@ -72,6 +72,23 @@ impl Codec for Native {
     }
 }
 
+impl Body {
+    /// No values.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            bytes: Bytes::new(),
+            base: 0,
+            little: LITTLE,
+            dialect: 0,
+            context: Context::default(),
+            budget: Budget::default(),
+            codec: &NATIVE,
+            beside: None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,

@@ -191,7 +191,17 @@ impl SendBuffer {
     }
 
     /// Takes `n` bytes from the front: they were sent. An emptied send buffer starts anew and keeps a small buffer only.
+    #[inline]
     pub fn consume(&mut self, n: usize) {
+        // Mostly it is one run, and goes as a whole.
+        if n == self.flat.len() && self.taken == 0 && !self.has_parts() && self.flat.capacity() <= STALE {
+            self.flat.clear();
+            return;
+        }
+        self.consume_part(n);
+    }
+
+    fn consume_part(&mut self, n: usize) {
         if n > 0 && self.attached.front().is_some_and(|(at, _)| *at <= self.taken) {
             self.attached.pop_front();
         }

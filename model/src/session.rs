@@ -46,6 +46,17 @@ pub trait Session: Send {
     /// What happened, in order.
     fn poll(&mut self) -> Option<Event>;
 
+    /// Whether the next event is the reply to this call: then `take_reply` gives its outcome, for less than `poll` costs. A session need
+    /// not tell.
+    fn has_reply(&self, _id: CallId) -> bool {
+        false
+    }
+
+    /// The outcome that `has_reply` told of. Nobody asks without that.
+    fn take_reply(&mut self, _id: CallId) -> Outcome<Body> {
+        no_reply()
+    }
+
     /// What is to be sent.
     fn transmit(&mut self) -> &mut SendBuffer;
 
@@ -141,6 +152,12 @@ pub trait Session: Send {
 
     /// Calls begun by either side and not yet answered.
     fn outstanding(&self) -> usize;
+}
+
+/// What [`Session::take_reply`] gives where there is no such reply.
+#[cold]
+pub fn no_reply() -> Outcome<Body> {
+    Outcome::Failed(Failure::new(Kind::Internal, Initiator::Here, "a reply was taken that is not there"))
 }
 
 /// How a session is made.

@@ -20,7 +20,7 @@
 //! same deadline.
 
 use crate::clock::{TICK, lately};
-use crate::connection::calling::OutboundRequest;
+use crate::connection::calling::{CallProgress, OutboundRequest};
 use crate::connection::{CallCompletion, CallPermit, Connection};
 use crate::failures::{first_of, of_operation, stopped};
 use crate::private_connections::PrivateConnections;
@@ -75,9 +75,6 @@ struct Route {
     /// It was reached before, over a connection that is gone: perhaps the object is, too.
     again: AtomicBool,
 }
-
-/// What came of asking once, or in the end. `Err`: nothing was sent, where it is of one connection. `None`: there is no outcome (a oneway).
-type Answered = Result<Option<Outcome<Body>>, Failure>;
 
 /// Numbers calls of futures, from 1; those of callbacks begin at 2^63 (`backward`).
 static TICKETS: AtomicU64 = AtomicU64::new(1);
@@ -171,6 +168,7 @@ impl Remote {
     }
 
     /// The present time, and the time at which a call that begins now must be over.
+    #[inline]
     fn times(&self) -> (Instant, Option<Instant>) {
         match self.deadline {
             None => (lately(), None),
@@ -187,19 +185,29 @@ impl Remote {
     }
 
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the
-    /// call ran. `ask` begins the call on the connection that it is given and waits; its `Err` says that
-    /// nothing was sent. `None`: the call has no outcome (a oneway).
+    /// call ran. `ask` begins the call on the connection that it is given and waits, and says how far the call has come.
     #[inline]
-    fn ask(&self, until: Option<Instant>, mut ask: impl FnMut(&Route) -> Answered) -> Answered {
-        // The turn is given back when the outcome is there.
-        let (way, turn) = self.way(until)?;
-        let answered = ask(&way);
-        match answered {
-            Ok(Some(Outcome::Done(_))) => way.located.store(true, Ordering::Relaxed),
-            Ok(None) => {}
-            _ => return self.ask_on(until, (way, turn), answered, &mut ask),
+    fn ask(
+        &self,
+        until: Option<Instant>,
+        progress: &mut CallProgress,
+        mut ask: impl FnMut(&Route, &mut CallProgress) -> Outcome<Body>,
+    ) -> Outcome<Body> {
+        // One place for the outcome, so that it is not moved.
+        let mut outcome;
+        match self.way(until) {
+            // The turn is given back when the outcome is there.
+            Ok((way, turn)) => {
+                outcome = ask(&way, progress);
+                if !matches!(outcome, Outcome::Done(_)) {
+                    self.ask_on(until, (way, turn), progress, &mut outcome, &mut ask);
+                } else if *progress == CallProgress::Ended {
+                    way.located.store(true, Ordering::Relaxed);
+                }
+            }
+            Err(failure) => outcome = Outcome::Failed(failure),
         }
-        answered
+        outcome
     }
 
     /// The same from the first answer on, which has no results.
@@ -207,10 +215,24 @@ impl Remote {
     fn ask_on(
         &self,
         until: Option<Instant>,
+        first: (Arc<Route>, CallPermit),
+        progress: &mut CallProgress,
+        outcome: &mut Outcome<Body>,
+        ask: &mut dyn FnMut(&Route, &mut CallProgress) -> Outcome<Body>,
+    ) {
+        let answered = std::mem::replace(outcome, Outcome::Moved(Reference::default()));
+        *outcome = self.ask_elsewhere(until, first, progress, answered, ask).unwrap_or_else(Outcome::Failed);
+    }
+
+    /// The same; `Err` is the failure that the call ends with.
+    fn ask_elsewhere(
+        &self,
+        until: Option<Instant>,
         (mut way, mut _turn): (Arc<Route>, CallPermit),
-        mut answered: Answered,
-        ask: &mut dyn FnMut(&Route) -> Answered,
-    ) -> Answered {
+        progress: &mut CallProgress,
+        mut answered: Outcome<Body>,
+        ask: &mut dyn FnMut(&Route, &mut CallProgress) -> Outcome<Body>,
+    ) -> Result<Outcome<Body>, Failure> {
         let mut forwards = 0;
         let mut retried = false;
         // Whether the call may have run: then nothing but that way leads on.
@@ -221,7 +243,7 @@ impl Remote {
         };
         loop {
             match answered {
-                Ok(Some(Outcome::Moved(reference))) if forwards < FORWARDS => {
+                Outcome::Moved(reference) if forwards < FORWARDS => {
                     forwards += 1;
                     under_way |= reference.is_under_way();
                     (way, _turn) =
@@ -229,16 +251,15 @@ impl Remote {
                     way.located.store(true, Ordering::Relaxed);
                     *lock(&self.ways.now) = (!under_way).then(|| Arc::clone(&way));
                 }
-                Ok(Some(Outcome::Moved(_))) => {
+                Outcome::Moved(_) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
                     return Err(told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way));
                 }
-                Err(failure) | Ok(Some(Outcome::Failed(failure))) if under_way => {
-                    return Err(told(failure, true));
-                }
+                Outcome::Failed(failure) if under_way => return Err(told(failure, true)),
                 // Whoever served it was restarted: the reference leads to what is there now.
-                Ok(Some(Outcome::Failed(failure)))
-                    if failure.kind() == Kind::NoObject
+                Outcome::Failed(failure)
+                    if *progress != CallProgress::Unsent
+                        && failure.kind() == Kind::NoObject
                         && failure.completed() == Completed::No
                         && way.again.swap(false, Ordering::Relaxed) =>
                 {
@@ -246,14 +267,15 @@ impl Remote {
                     (way, _turn) = next;
                     *lock(&self.ways.now) = Some(Arc::clone(&way));
                 }
-                Ok(Some(Outcome::Failed(failure)))
-                    if failure.kind() != Kind::Unreachable
-                        || failure.completed() != Completed::No
-                        || !way.connection.is_over() =>
+                Outcome::Failed(failure)
+                    if *progress != CallProgress::Unsent
+                        && (failure.kind() != Kind::Unreachable
+                            || failure.completed() != Completed::No
+                            || !way.connection.is_over()) =>
                 {
                     return Err(failure);
                 }
-                Err(failure) | Ok(Some(Outcome::Failed(failure))) => {
+                Outcome::Failed(failure) => {
                     if retried {
                         return Err(failure);
                     }
@@ -261,27 +283,37 @@ impl Remote {
                     (way, _turn) = self.way(until)?;
                 }
                 outcome => {
-                    if matches!(outcome, Ok(Some(_))) && !under_way {
+                    if *progress == CallProgress::Ended && !under_way {
                         way.located.store(true, Ordering::Relaxed);
                     }
-                    return outcome;
+                    return Ok(outcome);
                 }
             }
-            answered = ask(&way);
+            answered = ask(&way, progress);
         }
     }
 
     /// Calls and waits; without a reply, if that is wanted and the wire has such calls.
     #[inline]
-    fn call(&self, method: Method<'_>, arguments: &dyn Encode, oneway: bool) -> Answered {
+    fn call(
+        &self,
+        method: Method<'_>,
+        arguments: &dyn Encode,
+        oneway: bool,
+        progress: &mut CallProgress,
+    ) -> Outcome<Body> {
         let (now, until) = self.times();
-        let ask = |way: &Route| {
+        let ask = |way: &Route, progress: &mut CallProgress| {
             let nothing = oneway && way.connection.wire.capabilities().oneway;
             let expects = if nothing { Expects::Nothing } else { Expects::Reply };
             let call = Call { profile: &way.profile, method, arguments, expects };
-            way.connection.call_and_wait(OutboundRequest::Call(call), now, until)
+            way.connection.call_and_wait(OutboundRequest::Call(&call), now, until, progress)
         };
-        self.ask(until, ask).map_err(|failure| of_operation(failure, method))
+        let mut outcome = self.ask(until, progress, ask);
+        if let Outcome::Failed(failure) = &mut outcome {
+            *failure = of_operation(failure.clone(), method);
+        }
+        outcome
     }
 
     /// Whether somebody may answer at first who only tells where the object is.
@@ -314,6 +346,14 @@ impl Remote {
     fn wire_state(&self) -> Option<(Arc<dyn WireState>, Object)> {
         let wire = self.node.wire_named(self.reference.profiles.first()?.wire)?;
         Some((self.node.wire_state(wire)?, Object::new(self.with_deadline(self.deadline))))
+    }
+}
+
+/// Whether a call came to its end, where nobody asks with what.
+fn sent(outcome: Outcome<Body>) -> Result<(), Failure> {
+    match outcome {
+        Outcome::Failed(failure) => Err(failure),
+        Outcome::Done(_) | Outcome::Raised(_) | Outcome::Moved(_) => Ok(()),
     }
 }
 
@@ -387,14 +427,12 @@ impl Target for Remote {
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let span = Outgoing::begin(&self.reference, method);
-        let outcome = match span.run(|| self.call(method, arguments, method.is_oneway())) {
-            Ok(Some(outcome)) => outcome,
-            Ok(None) => {
-                let what = "a oneway operation has no outcome";
-                Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
-            }
-            Err(failure) => Outcome::Failed(failure),
-        };
+        let mut progress = CallProgress::Ended;
+        let mut outcome = span.run(|| self.call(method, arguments, method.is_oneway(), &mut progress));
+        if progress == CallProgress::Sent {
+            let what = "a oneway operation has no outcome";
+            outcome = Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what));
+        }
         span.end(&outcome);
         outcome
     }
@@ -402,7 +440,7 @@ impl Target for Remote {
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
         let span = Outgoing::begin(&self.reference, method);
         // Where there are no calls without a reply, this one has a reply that nobody looks at.
-        let sent = span.run(|| self.call(method, arguments, true)).map(drop);
+        let sent = sent(span.run(|| self.call(method, arguments, true, &mut CallProgress::Ended)));
         span.end_sent(&sent);
         sent
     }
@@ -472,8 +510,10 @@ impl Target for Remote {
 
     fn probe(&self) -> Result<(), Failure> {
         let (now, until) = self.times();
-        self.ask(until, |way| way.connection.call_and_wait(OutboundRequest::Probe(&way.profile), now, until))
-            .map(drop)
+        let ask = |way: &Route, progress: &mut CallProgress| {
+            way.connection.call_and_wait(OutboundRequest::Probe(&way.profile), now, until, progress)
+        };
+        sent(self.ask(until, &mut CallProgress::Ended, ask))
     }
 
     fn offers(&self, interface: &str) -> Result<bool, Failure> {

@@ -13,7 +13,7 @@
 //! loop. Without it the others would wait for ever.
 //!
 //! Invariants: the lock is not held while a thread sleeps for an answer, nor while a servant or a completion
-//! runs. A failure that is returned as `Err` means that nothing of the call was sent: the caller may use
+//! runs. Where nothing of the call was sent ([`CallProgress::Unsent`]), the caller may use
 //! another connection. A call that is given up is withdrawn from the session first, so that its late answer
 //! finds nobody.
 
@@ -21,7 +21,6 @@ use super::call_completion::CallCompletion;
 use super::company::{COMPANY, TOGETHER};
 use super::core_guard::CoreGuard;
 use super::deadlines::sooner;
-use super::reply_slot::ReplySlot;
 use super::state::{Armed, Connection, Core, PendingCall, Waiter};
 use crate::failures::timed_out;
 use crate::shard;
@@ -33,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Reads in one go: by an event loop, before what they brought and other connections get their turn, and before a call begins.
-const READS: u32 = 64;
+pub(super) const READS: u32 = 64;
 /// A thread that looks, and always finds something for others, looks at its own deadline once in so many
 /// looks.
 const LOOKS: u32 = 64;
@@ -45,24 +44,39 @@ const QUIET: Duration = Duration::from_secs(1);
 /// How a call begins: a request, or the question whether an object exists (LocateRequest and the like).
 #[derive(Clone, Copy)]
 pub(crate) enum OutboundRequest<'a> {
-    Call(Call<'a>),
+    Call(&'a Call<'a>),
     Probe(&'a Profile),
 }
 
+/// How far a call has come that was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallProgress {
+    /// It has an outcome.
+    Ended,
+    /// A oneway was sent, or taken by the peer: it is done, and nothing else is known.
+    Sent,
+    /// It was not sent, since the connection was already over; its outcome is the failure that says why.
+    Unsent,
+}
+
 impl Connection {
-    /// Calls, and waits on this thread. `Ok(None)`: a oneway was sent, or taken by the peer. `Err`: the call
-    /// was not sent, since the connection was already over.
+    /// Calls, and waits on this thread. The outcome is handed on from here as it is: it is large, and to move it costs more than to look at it.
     pub(crate) fn call_and_wait(
         &self,
         ask: OutboundRequest<'_>,
         now: Instant,
         until: Option<Instant>,
-    ) -> Result<Option<Outcome<Body>>, Failure> {
+        progress: &mut CallProgress,
+    ) -> Outcome<Body> {
+        *progress = CallProgress::Ended;
         let mut core = self.enter();
-        let id = self.begin(&mut core, ask, now)?;
-        let id = match id {
-            Ok(id) => id,
-            Err(failure) => return Ok(Some(Outcome::Failed(failure))),
+        let id = match self.begin(&mut core, ask, now) {
+            Ok(Ok(id)) => id,
+            Ok(Err(failure)) => return Outcome::Failed(failure),
+            Err(failure) => {
+                *progress = CallProgress::Unsent;
+                return Outcome::Failed(failure);
+            }
         };
         let oneway = matches!(ask, OutboundRequest::Call(Call { expects: Expects::Nothing, .. }));
         // Where there is one call at a time, what expects nothing has an outcome all the same.
@@ -74,10 +88,7 @@ impl Connection {
         }
         if (core.reading || core.company > 0) && !told && Self::leaves_unsent(&mut core) {
             // Whoever reads sends it in a moment, with those of others.
-            return match self.await_outcome(core, id, until) {
-                Outcome::Done(_) if oneway => Ok(None),
-                outcome => Ok(Some(outcome)),
-            };
+            return self.await_own(core, id, until, oneway, progress);
         }
         if let Err(error) = self.flush(&mut core) {
             // What the session says of this call counts: it may know that nothing of it has begun.
@@ -86,13 +97,13 @@ impl Connection {
             let at = core.sending.iter().position(|(sent, _)| *sent == id);
             if let Some(outcome) = at.and_then(|at| core.sending.swap_remove(at).1) {
                 self.pass_on(core);
-                return Ok(Some(outcome));
+                return outcome;
             }
         }
         if told {
             core = match self.send_all(core, until) {
                 Ok(core) => core,
-                Err(failure) => return Ok(Some(Outcome::Failed(failure))),
+                Err(failure) => return Outcome::Failed(failure),
             };
         } else if core.reading && !core.session.transmit().is_empty() {
             // Whoever reads may have the answer before this thread has noticed that all is sent.
@@ -107,18 +118,36 @@ impl Connection {
             let kept = at.and_then(|at| core.sending.swap_remove(at).1);
             if let Some(outcome) = kept.or_else(|| failure.map(Outcome::Failed)) {
                 self.pass_on(core);
-                return Ok(Some(outcome).filter(|outcome| !(oneway && matches!(outcome, Outcome::Done(_)))));
+                if oneway && matches!(outcome, Outcome::Done(_)) {
+                    *progress = CallProgress::Sent;
+                }
+                return outcome;
             }
         }
         if told {
             self.pass_on(core);
-            return Ok(None);
+            *progress = CallProgress::Sent;
+            return Outcome::Done(Body::empty());
         }
-        match self.await_outcome(core, id, until) {
-            // Then the next one finds this connection free, and they stay in order.
-            Outcome::Done(_) if oneway => Ok(None),
-            outcome => Ok(Some(outcome)),
+        // Also that of a oneway that has one: then the next one finds this connection free, and they stay in order.
+        self.await_own(core, id, until, oneway, progress)
+    }
+
+    /// Waits for the outcome of a call (`await_outcome`), which may be a oneway.
+    #[inline(always)]
+    fn await_own(
+        &self,
+        core: CoreGuard<'_>,
+        id: CallId,
+        until: Option<Instant>,
+        oneway: bool,
+        progress: &mut CallProgress,
+    ) -> Outcome<Body> {
+        let outcome = self.await_outcome(core, id, until);
+        if oneway && matches!(outcome, Outcome::Done(_)) {
+            *progress = CallProgress::Sent;
         }
+        outcome
     }
 
     /// Several threads call. Whether a request waits for a moment, so that it leaves with those of others:
@@ -132,19 +161,14 @@ impl Connection {
     }
 
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
-    #[inline]
+    #[inline(always)]
     pub(super) fn await_outcome(
         &self,
-        mut core: CoreGuard<'_>,
+        core: CoreGuard<'_>,
         id: CallId,
         until: Option<Instant>,
     ) -> Outcome<Body> {
-        if core.reading {
-            let reply_slot = Arc::new(ReplySlot::new());
-            core.waiting.push(PendingCall { id, until, waiter: Waiter::Thread(Arc::clone(&reply_slot)) });
-            return self.sit_and_wait(core, &reply_slot, id, until);
-        }
-        self.read_until(core, id, until)
+        if core.reading { self.wait_for_reader(core, id, until) } else { self.read_until(core, id, until) }
     }
 
     /// Calls without waiting; `asker` is told the outcome on some thread, never under the lock. `Err` gives
@@ -157,7 +181,7 @@ impl Connection {
         asker: CallCompletion,
     ) -> Result<(), (Failure, CallCompletion)> {
         let mut core = self.enter();
-        let id = match self.begin(&mut core, OutboundRequest::Call(call), now) {
+        let id = match self.begin(&mut core, OutboundRequest::Call(&call), now) {
             Ok(Ok(id)) => id,
             Ok(Err(failure)) => {
                 drop(core);
@@ -183,7 +207,7 @@ impl Connection {
     /// is sent by the event loop.
     pub(super) fn tell(&self, call: Call<'_>) -> Result<(), Failure> {
         let mut core = self.enter();
-        self.begin(&mut core, OutboundRequest::Call(call), Instant::now())??;
+        self.begin(&mut core, OutboundRequest::Call(&call), Instant::now())??;
         // What the servant answers and emits goes with it, if it is this thread that sends that.
         if !self.sends_later() {
             if let Err(error) = self.flush(&mut core) {
@@ -258,6 +282,7 @@ impl Connection {
 
     /// Begins a call in the session. `Err`: the connection is over, the call belongs on another one.
     /// `Ok(Err)`: the session refuses this call (it does not encode, say), and goes on with others.
+    #[inline(always)]
     fn begin(
         &self,
         core: &mut Core,
@@ -266,22 +291,14 @@ impl Connection {
     ) -> Result<Result<CallId, Failure>, Failure> {
         // Mostly the clock has not ticked since the last call.
         if now != core.used && now > core.used + QUIET && !core.reading && core.failed.is_none() {
-            // Notice a goodbye before trusting the connection with a call. It is not looked for behind what a peer
-            // says without end, who would hold up the call for as long, whatever its deadline.
-            for _ in 0..READS {
-                if !matches!(self.fill(core), Ok(true)) {
-                    break;
-                }
-                self.deliver_all(core);
-            }
-            self.deliver_all(core);
+            self.notice_goodbye(core);
         }
         core.used = now;
         if let Some(failure) = &core.failed {
             return Err(failure.clone());
         }
         let begun = match ask {
-            OutboundRequest::Call(call) => core.session.start(now, &call),
+            OutboundRequest::Call(call) => core.session.start(now, call),
             OutboundRequest::Probe(profile) => core.session.probe(now, profile),
         };
         match begun {
@@ -349,19 +366,16 @@ impl Connection {
         }
         let mut looks = 0_u32;
         loop {
-            while let Some(event) = core.session.poll() {
-                match event {
-                    Event::Reply { id: replied, outcome } if replied == id => {
-                        // A goodbye behind the reply must be known before the next call.
-                        while let Some(other) = core.session.poll() {
-                            self.deliver(&mut core, other);
-                        }
-                        core.reading = false;
-                        core.patience.rewarded();
-                        self.pass_on(core);
-                        return outcome;
+            loop {
+                if core.session.has_reply(id) {
+                    return self.take_own(core, id);
+                }
+                match core.session.poll() {
+                    Some(Event::Reply { id: replied, outcome }) if replied == id => {
+                        return self.stop_reading(core, outcome);
                     }
-                    other => self.deliver(&mut core, other),
+                    Some(other) => self.deliver(&mut core, other),
+                    None => break,
                 }
             }
             if core.failed.is_none()
@@ -421,6 +435,32 @@ impl Connection {
             let due = self.keep_time(&mut core);
             core = self.sleep_and_read(core, sooner(until, due));
         }
+    }
+
+    /// Stops reading with what has come for the thread's own call.
+    fn stop_reading(&self, mut core: CoreGuard<'_>, outcome: Outcome<Body>) -> Outcome<Body> {
+        self.end_reading(&mut core);
+        self.pass_on(core);
+        outcome
+    }
+
+    /// The same, where it is still with the session: so it is moved once.
+    #[inline(always)]
+    fn take_own(&self, mut core: CoreGuard<'_>, id: CallId) -> Outcome<Body> {
+        let outcome = core.session.take_reply(id);
+        self.end_reading(&mut core);
+        self.pass_on(core);
+        outcome
+    }
+
+    #[inline]
+    fn end_reading(&self, core: &mut Core) {
+        // A goodbye behind the reply must be known before the next call.
+        while let Some(other) = core.session.poll() {
+            self.deliver(core, other);
+        }
+        core.reading = false;
+        core.patience.rewarded();
     }
 
     /// Does what the session has to do by now, before its thread sleeps. Returns when it wants to be looked at again.
@@ -487,14 +527,22 @@ impl Connection {
     }
 
     /// This thread reads no more: appoints the next one, or the event loop if only futures wait.
+    #[inline]
     pub(super) fn pass_on(&self, mut core: CoreGuard<'_>) {
         core.looking = false;
         if core.waiting.is_empty() {
             core.company = core.company.saturating_sub(1);
         }
-        if !core.reading && core.waiting.is_empty() && self.is_listening(&core) {
+        if !core.reading && (!core.waiting.is_empty() || self.is_listening(&core)) {
+            self.appoint_next(core);
+        }
+    }
+
+    /// Who reads next, where somebody waits or listens and nobody reads.
+    fn appoint_next(&self, mut core: CoreGuard<'_>) {
+        if core.waiting.is_empty() {
             self.arm(&mut core);
-        } else if !core.reading && !core.waiting.is_empty() {
+        } else {
             let next = core.waiting.iter().find_map(|waiting| match &waiting.waiter {
                 Waiter::Thread(reply_slot) => Some(Arc::clone(reply_slot)),
                 Waiter::Future(..) => None,

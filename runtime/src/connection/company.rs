@@ -11,7 +11,7 @@
 
 use super::core_guard::CoreGuard;
 use super::reply_slot::ReplySlot;
-use super::state::Connection;
+use super::state::{Connection, PendingCall, Waiter};
 use crate::failures::timed_out;
 use crate::patience::{Patience, yield_cpu};
 use crate::shard;
@@ -58,6 +58,18 @@ impl Connection {
         core.looking = false;
         core.patience.gave_among_others(took);
         core
+    }
+
+    /// Waits for the outcome of a call that was begun, while another thread reads.
+    pub(super) fn wait_for_reader(
+        &self,
+        mut core: CoreGuard<'_>,
+        id: CallId,
+        until: Option<Instant>,
+    ) -> Outcome<Body> {
+        let reply_slot = Arc::new(ReplySlot::new());
+        core.waiting.push(PendingCall { id, until, waiter: Waiter::Thread(Arc::clone(&reply_slot)) });
+        self.sit_and_wait(core, &reply_slot, id, until)
     }
 
     /// Waits for the thread that reads, with a slot that is in `core.waiting` already: looks a few times,

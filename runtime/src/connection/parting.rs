@@ -1,5 +1,6 @@
 //! Goodbyes: whoever ends a connection says so, and where the peer has to answer, hears it out for a moment.
 
+use super::calling::READS;
 use super::state::{Connection, Core, Role, SERVING};
 use crate::sync::lock;
 use everywire_model::Failure;
@@ -10,6 +11,19 @@ use std::time::{Duration, Instant};
 const FAREWELL: Duration = Duration::from_millis(500);
 
 impl Connection {
+    /// Notices a goodbye before a connection is trusted with a call. It is not looked for behind what a peer
+    /// says without end, who would hold up the call for as long, whatever its deadline.
+    #[cold]
+    pub(super) fn notice_goodbye(&self, core: &mut Core) {
+        for _ in 0..READS {
+            if !matches!(self.fill(core), Ok(true)) {
+                break;
+            }
+            self.deliver_all(core);
+        }
+        self.deliver_all(core);
+    }
+
     /// Ends it with a goodbye: for quotas and for shutting down. May take `FAREWELL`, with the lock held:
     /// nobody else has anything to do on it any more.
     pub(crate) fn cut(&self, why: &Failure) {

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 thread_local! {
     /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
-    static SCRATCH: Cell<BytesMut> = Cell::new(BytesMut::new());
+    static SCRATCH: Cell<Option<BytesMut>> = const { Cell::new(None) };
 }
 
 impl Connection {
@@ -149,7 +149,7 @@ impl Connection {
             || !core.input.is_empty()
             || !core.session.transmit().is_empty()
             || core.session.wanted() > 0
-            || until.is_some_and(|until| until < Instant::now() + NAP * 2)
+            || until.is_some_and(|until| until < lately() + NAP * 2)
         {
             return false;
         }
@@ -163,7 +163,7 @@ impl Connection {
 /// The buffer of this thread. Taken and not borrowed: a session may ask others, who may call somewhere on this thread.
 #[inline]
 fn take_scratch() -> BytesMut {
-    let mut scratch = SCRATCH.take();
+    let mut scratch = SCRATCH.take().unwrap_or_default();
     if scratch.capacity() < 16 << 10 {
         scratch.reserve(KEEP);
     }
@@ -178,5 +178,5 @@ fn keep_rest(core: &mut Core, mut scratch: BytesMut) {
         core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
         core.input.extend_from_slice(&rest);
     }
-    SCRATCH.with(|kept| kept.set(scratch));
+    SCRATCH.set(Some(scratch));
 }

@@ -97,7 +97,7 @@ impl GiopSession {
 
     /// A whole message, joined if it came in fragments; `message` begins with the header. A client gets no
     /// requests, since bidirectional GIOP is not offered (section 9.8).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn message_in(&mut self, header: &Header, message: Bytes) -> Result<(), Violation> {
         if self.role == Role::Connecting
             && matches!(

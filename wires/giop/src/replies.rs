@@ -16,14 +16,14 @@ use crate::contracts::exception_id;
 use crate::exceptions::{self, FailureDetail, SystemException};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::requests::shift;
-use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind};
+use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind, ResultsIn};
 use crate::values::Cdr;
 use crate::violations::ProtocolError;
 use crate::{contexts, ior};
 use bytes::Bytes;
 use everywire_model::{
-    Answer, Body, Completed, Encode, Encoded, Failure, Initiator, Kind, Outcome, Raised, Reference, Sink,
-    Visit,
+    Answer, Body, CallId, Completed, Encode, Encoded, Event, Failure, Initiator, Kind, Outcome, Raised,
+    Reference, Sink, Visit,
 };
 use std::sync::Arc;
 
@@ -145,7 +145,36 @@ impl GiopSession {
     ///
     /// # Errors
     /// The header of the reply does not decode, or has a status that does not exist.
+    #[inline]
     pub(crate) fn reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
+        // Mostly results are asked for, and come with nothing beside them: no exception and no service context are two zeros, in either
+        // byte order.
+        if header.minor == 2
+            && self.passed.is_empty()
+            && let Some(&[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0]) =
+                message.get(HEADER..).and_then(<[u8]>::first_chunk::<12>)
+        {
+            let id = [i0, i1, i2, i3];
+            let id = if header.little { u32::from_le_bytes(id) } else { u32::from_be_bytes(id) };
+            if self.settle(id) {
+                self.trials.settle(id, true);
+                self.sets_told = CodeSetState::Heard;
+                let results = ResultsIn { id, little: header.little, message };
+                if self.results.is_none() && self.events.is_empty() {
+                    self.results = Some(results);
+                } else {
+                    let event = self.results_event(results);
+                    self.events.push_back(event);
+                }
+            }
+            return Ok(());
+        }
+        self.other_reply_in(header, message)
+    }
+
+    /// A reply of another kind, or with contexts.
+    #[inline(never)]
+    fn other_reply_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
         let mut explained = None;
         let (mut passes, mut of_sun) = (false, false);
@@ -192,14 +221,14 @@ impl GiopSession {
         let passed = if self.passed.is_empty() || !self.was_passed(id) {
             None
         } else {
-            let body = self.reply_body(header, get.pos, message.clone());
+            let body = self.reply_body(header.minor, header.little, get.pos, message.clone());
             Some(body.with_headers(passes.then(|| contexts::received(&message, list))))
         };
         let encoded = |raised: bool| passed.clone().map(|body| Encoded { id: String::new(), raised, body });
         let outcome = match status {
-            NO_EXCEPTION => {
-                Outcome::Done(passed.unwrap_or_else(|| self.reply_body(header, get.pos, message)))
-            }
+            NO_EXCEPTION => Outcome::Done(
+                passed.unwrap_or_else(|| self.reply_body(header.minor, header.little, get.pos, message)),
+            ),
             SYSTEM_EXCEPTION => {
                 let explained = explained.and_then(|data| FailureDetail::get(data).ok());
                 let failure = match SystemException::get(&mut get) {
@@ -214,7 +243,7 @@ impl GiopSession {
             USER_EXCEPTION => match get.text() {
                 Ok(id) => {
                     let encoded = encoded(true).map(Arc::new);
-                    let body = self.reply_body(header, get.pos, message);
+                    let body = self.reply_body(header.minor, header.little, get.pos, message);
                     Outcome::Raised(Box::new(Raised { id, body, encoded }))
                 }
                 Err(bad) => Outcome::Failed(undecodable("an exception", bad.into())),
@@ -240,11 +269,23 @@ impl GiopSession {
     /// What follows `at` in a reply, as a body: in the byte order and version of the reply, in the character
     /// sets of the connection. The body shares the bytes of the message.
     #[inline]
-    fn reply_body(&self, header: &Header, at: usize, mut message: Bytes) -> Body {
+    fn reply_body(&self, minor: u8, little: bool, at: usize, mut message: Bytes) -> Body {
         let base = at.min(message.len());
         bytes::Buf::advance(&mut message, base);
-        let dialect = Dialect { minor: header.minor, ..self.dialect.unwrap_or_default() };
-        Cdr::body(message, base, header.little, dialect, self.limits.budget)
+        let dialect = Dialect { minor, ..self.dialect.unwrap_or_default() };
+        Cdr::body(message, base, little, dialect, self.limits.budget)
+    }
+
+    /// The results of a call, behind the number of it, the status and the count of contexts.
+    #[inline]
+    pub(crate) fn results_body(&self, results: ResultsIn) -> Body {
+        let ResultsIn { id: _, little, message } = results;
+        self.reply_body(2, little, HEADER + 12, message)
+    }
+
+    /// The same as an event.
+    pub(crate) fn results_event(&self, results: ResultsIn) -> Event {
+        Event::Reply { id: CallId(results.id.into()), outcome: Outcome::Done(self.results_body(results)) }
     }
 }
 

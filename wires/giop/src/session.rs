@@ -24,12 +24,13 @@ use crate::frame::{self, Header, MessageKind};
 use crate::limits;
 use crate::request_heads::{InboundHead, RequestHeads};
 use crate::sink::over;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::send_buffer::Mark;
+use everywire_model::session::no_reply;
 use everywire_model::{
-    Answer, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome, Peer,
-    Profile, SendBuffer, Session, Violation, Visit,
+    Answer, Body, Call, CallId, Config, Event, Expects, Failure, Handle, Initiator, Kind, Limits, Outcome,
+    Peer, Profile, SendBuffer, Session, Violation, Visit,
 };
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -52,6 +53,8 @@ pub(crate) struct GiopSession {
     pub(crate) out: SendBuffer,
     /// What happened and was not polled yet.
     pub(crate) events: VecDeque<Event>,
+    /// The results that came before all of them, as most answers do that a thread waits for.
+    pub(crate) results: Option<ResultsIn>,
     /// Calls sent and not answered; their ids ascend (wrapping).
     pub(crate) waiting: VecDeque<u32>,
     /// Those of them whose body was passed on: their answers will be, too.
@@ -162,6 +165,17 @@ pub(crate) enum RequestKind {
     NonExistent,
     /// The operation `_is_a`.
     IsA,
+}
+
+/// A reply with the results of a call, in GIOP 1.2 and without service contexts.
+#[derive(Debug)]
+pub(crate) struct ResultsIn {
+    /// The call.
+    pub(crate) id: u32,
+    /// Byte order of the reply.
+    pub(crate) little: bool,
+    /// The whole message.
+    pub(crate) message: Bytes,
 }
 
 /// A message of which the last fragment is still missing.
@@ -324,13 +338,18 @@ impl GiopSession {
 
     /// Forgets a call that was sent; whether it was known. The first in the list is looked at first, as most
     /// peers answer in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&mut self, id: u32) -> bool {
-        let Some(&first) = self.waiting.front() else { return false };
-        if first == id {
+        if self.waiting.front() == Some(&id) {
             self.waiting.pop_front();
             return true;
         }
+        self.settle_later(id)
+    }
+
+    /// The same for a call that is not the first.
+    fn settle_later(&mut self, id: u32) -> bool {
+        let Some(&first) = self.waiting.front() else { return false };
         // Ids ascend from the first, wrapping.
         match self.waiting.binary_search_by_key(&id.wrapping_sub(first), |known| known.wrapping_sub(first)) {
             Ok(index) => self.waiting.remove(index).is_some(),
@@ -340,7 +359,7 @@ impl GiopSession {
 
     /// Tells the caller of a request how it ended.
     #[inline]
-    pub(crate) fn reply(&mut self, id: u32, outcome: Outcome<everywire_model::Body>) {
+    pub(crate) fn reply(&mut self, id: u32, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id: CallId(id.into()), outcome });
     }
 
@@ -362,12 +381,16 @@ impl Session for GiopSession {
         handles: &mut Vec<Handle>,
     ) -> Result<(), Violation> {
         // Nothing of this protocol uses handles; what a transport passes is closed.
-        handles.clear();
-        let taken = self.take_messages(now, input);
-        if taken.is_err() {
-            self.broken();
+        if !handles.is_empty() {
+            handles.clear();
         }
-        taken
+        match self.take_messages(now, input) {
+            Ok(()) => Ok(()),
+            Err(violation) => {
+                self.broken();
+                Err(violation)
+            }
+        }
     }
 
     fn wanted(&self) -> usize {
@@ -377,8 +400,22 @@ impl Session for GiopSession {
     #[inline]
     fn poll(&mut self) -> Option<Event> {
         match self.turned_away {
-            None => self.events.pop_front(),
+            None => match self.results.take() {
+                None => self.events.pop_front(),
+                Some(results) => Some(self.results_event(results)),
+            },
             Some(_) => self.poll_refusing(),
+        }
+    }
+
+    fn has_reply(&self, id: CallId) -> bool {
+        matches!(&self.results, Some(results) if u64::from(results.id) == id.0)
+    }
+
+    fn take_reply(&mut self, _: CallId) -> Outcome<Body> {
+        match self.results.take() {
+            Some(results) => Outcome::Done(self.results_body(results)),
+            None => no_reply(),
         }
     }
 
