@@ -8,16 +8,10 @@
 //! Invariants: depth is at most `NESTING`, and all names together at most `NODES`. A type that several
 //! declarators share is there once. Attributes are kept whether or not anybody knows them, in the order of the text.
 
+pub(super) use crate::omg::descent::Ident;
 use crate::report::Span;
 use everywire_model::Shape;
 use std::rc::Rc;
-
-/// A name and where it stands.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Ident {
-    pub(super) name: String,
-    pub(super) span: Span,
-}
 
 /// One attribute of a `[...]` list. It is kept whether or not it is known; the builder asks for those that it
 /// knows.

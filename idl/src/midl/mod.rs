@@ -24,7 +24,7 @@ mod made;
 mod parser;
 mod print;
 
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::diagnostics::Diagnostics;
 use crate::omg::preprocess::Preprocessor;
 use crate::preprocessing::Preprocessing;
 use crate::read_cache;
@@ -61,12 +61,8 @@ pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Co
 /// As [`parse_file`]; or a macro that is none.
 pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
-    match Preprocessor::of_file(path, given, &mut report) {
-        Ok(source) => read(source.midl(known::ALL), given, report),
-        Err(error) => {
-            Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
-        }
-    }
+    let source = Preprocessor::of_file(path, given, &mut report)?;
+    read(source.midl(known::ALL), given, report)
 }
 
 /// Whether a text is MIDL rather than OMG IDL, which files of the same extension hold: whether it imports a file or uses

@@ -4,14 +4,8 @@
 //! order of the file, since pragmas count for what follows them, and the spans for messages. Its depth is at
 //! most `NESTING`.
 
+pub(super) use super::descent::Ident;
 use crate::report::Span;
-
-/// An identifier as meant: without the underscore that escapes it.
-#[derive(Debug, Clone)]
-pub(crate) struct Ident {
-    pub(crate) name: String,
-    pub(crate) span: Span,
-}
 
 /// `A::B` or `::A::B`; never empty. Where it is absolute, the search starts in the file's scope and nowhere
 /// else.

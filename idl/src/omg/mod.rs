@@ -12,6 +12,7 @@
 mod ast;
 mod build;
 mod conditions;
+pub(crate) mod descent;
 mod ids;
 pub(crate) mod lexer;
 pub(crate) mod limits;
@@ -22,7 +23,7 @@ pub(crate) mod preprocess;
 mod print;
 mod tokens;
 
-use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::diagnostics::Diagnostics;
 use crate::preprocessing::Preprocessing;
 use crate::read_cache;
 use crate::report::Report;
@@ -61,12 +62,8 @@ pub fn parse_file(path: impl AsRef<Path>, include_dirs: &[PathBuf]) -> Result<Co
 /// As [`parse_file`]; or a macro that is none.
 pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     let mut report = Report::default();
-    match Preprocessor::of_file(path, given, &mut report) {
-        Ok(source) => read(source, given, report),
-        Err(error) => {
-            Err(Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}")).into())
-        }
-    }
+    let source = Preprocessor::of_file(path, given, &mut report)?;
+    read(source, given, report)
 }
 
 /// The identities come before the building, because a type refers to an interface by its id before the file

@@ -20,6 +20,7 @@ use super::lexer::{Directive, Kind, Lexer, Token};
 use super::limits;
 use super::macros;
 use super::pragmas::pragma;
+use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::preprocessing::Preprocessing;
 use crate::report::{Problem, Report, Span};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -105,10 +106,20 @@ impl Preprocessor {
     }
 
     /// For a file, and what it includes from beside it and from the directories given, with the macros given.
-    pub(crate) fn of_file(path: &Path, given: &Preprocessing, report: &mut Report) -> std::io::Result<Self> {
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn of_file(
+        path: &Path,
+        given: &Preprocessing,
+        report: &mut Report,
+    ) -> Result<Self, Diagnostics> {
+        let wrong = |error: std::io::Error| {
+            Diagnostic::of_file(&path.to_string_lossy(), format!("cannot be read: {error}"))
+        };
         let mut new = Self::empty(Some(given.directories.clone()));
-        let text = new.load(path)?;
-        new.included.insert(path.canonicalize()?);
+        let text = new.load(path).map_err(wrong)?;
+        new.included.insert(path.canonicalize().map_err(wrong)?);
         let directory = path.parent().unwrap_or_else(|| Path::new("")).to_owned();
         new.push(&path.to_string_lossy(), &text, directory, report);
         // Each is read as a line of a file of its own, so that a mistake in it has a place.

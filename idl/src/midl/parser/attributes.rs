@@ -5,7 +5,7 @@
 //! whatever stands in their parentheses.
 
 use super::super::ast::{Attribute, Expr};
-use super::{Parse, Parser};
+use super::{Descent, Parse, Parser};
 use crate::omg::lexer::Kind;
 
 /// Attributes whose values are expressions; what stands in the parentheses of any other is passed over. An

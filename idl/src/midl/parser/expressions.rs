@@ -10,7 +10,7 @@
 use super::super::ast::{Expr, ExprKind, TypeKind};
 use super::super::known;
 use super::types::NUMBERS;
-use super::{Parse, Parser};
+use super::{Descent, Parse, Parser};
 use crate::omg::lexer::Kind;
 use crate::omg::limits;
 use crate::report::{Problem, Span};
@@ -79,7 +79,7 @@ impl Parser<'_> {
                 |word: &str| word == "void" || NUMBERS.contains(&word) || known::number(word).is_some();
             if self.word().is_some_and(is_type) {
                 // A cast: what a constant is made of changes nothing of its bytes.
-                self.operator_count(operators)?;
+                self.count_operator(operators)?;
                 self.type_spec()?;
                 while self.accept("*") {}
                 self.expect(")")?;
@@ -89,7 +89,7 @@ impl Parser<'_> {
             self.expect(")")?;
             if matches!(inside.kind, ExprKind::Name(_)) && self.is(&Kind::Punct("(")) {
                 // A cast to a type that is not known here: constants are not called.
-                self.operator_count(operators)?;
+                self.count_operator(operators)?;
                 return self.nested(|p| p.unary(operators));
             }
             return Ok(Expr { span: start.to(self.last), ..inside });
@@ -179,21 +179,5 @@ impl Parser<'_> {
             }
         }
         Ok(Expr { kind: ExprKind::Name(name), span: start.to(self.last) })
-    }
-
-    /// Steps over an operator; their number bounds the depth of the tree.
-    fn operator(&mut self, operators: &mut usize) -> Parse<()> {
-        self.operator_count(operators)?;
-        self.advance();
-        Ok(())
-    }
-
-    /// Counts an operator; a cast counts as one.
-    fn operator_count(&mut self, operators: &mut usize) -> Parse<()> {
-        *operators += 1;
-        if *operators > limits::OPERATORS {
-            return self.fail(Problem::new(self.current.span, "this expression has too many operators"));
-        }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use super::super::ast::{
     Attribute, CoclassInterface, Declarator, Interface, ItemKind, Member, Method, TypeKind, TypeSpec,
 };
-use super::{Parse, Parser};
+use super::{Descent, Parse, Parser};
 use crate::omg::lexer::Kind;
 use crate::report::Span;
 use std::rc::Rc;
@@ -73,7 +73,7 @@ impl Parser<'_> {
             // What stands between methods may be anything that stands beside an interface.
             Some("import" | "importlib") => {
                 // What is imported stands beside the interface; the body goes on behind the file's end.
-                let around = std::mem::replace(&mut self.around, self.source.depth());
+                let around = std::mem::replace(&mut self.around, self.tokens.source.depth());
                 let read = self.item(doc);
                 while self.source.depth() > self.around && !self.is(&Kind::End) {
                     interface.items.append(&mut self.items());

@@ -1,16 +1,13 @@
 //! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
 //!
-//! State: one token of look-ahead (two after `put_back`), the place of the token before it, and two counters. MIDL has words instead
-//! of keywords: a word means something by its place alone, so each method compares it.
+//! State: that of `Descent`, which says how mistakes are passed over and what is bounded, and a second token of look-ahead after
+//! `put_back`. MIDL has words instead of keywords: a word means something by its place alone, so each method compares it.
 //!
-//! A method that fails has reported the mistake and returns `Skip`; the nearest list catches it and goes on
-//! behind the next `;`. Everything in a file that describes no bytes (`cpp_quote`, functions of libraries,
+//! Everything in a file that describes no bytes (`cpp_quote`, functions of libraries,
 //! attributes of tools) is stepped over without a word.
 //!
 //! `import` is the one place where the source changes under the parser: the token at hand is then the `;`
 //! before the imported text, and nothing may be read ahead before the file is opened.
-//!
-//! Bounds: `nested` bounds the depth of the recursion, `count` the names and values of the whole contract.
 
 mod attributes;
 mod expressions;
@@ -20,38 +17,40 @@ mod quoted;
 mod types;
 
 use super::ast::{Attribute, Declarator, Ident, Item, ItemKind, TypeKind};
+use crate::omg::descent::{Descent, Parse, Skip, Tokens};
 use crate::omg::lexer::{Directive, Kind, Mark, Token};
-use crate::omg::limits;
 use crate::omg::preprocess::Preprocessor;
 use crate::report::{Problem, Report, Span};
-
-/// The error of the parser: what could not be parsed was reported, and the caller goes on behind it.
-pub(super) struct Skip;
-
-pub(super) type Parse<T> = Result<T, Skip>;
+use std::ops::{Deref, DerefMut};
 
 pub(super) struct Parser<'a> {
-    source: Preprocessor,
-    report: &'a mut Report,
-    current: Token,
+    tokens: Tokens<'a>,
     /// The token behind `current`, where `current` was taken and put back.
     ahead: Option<Token>,
-    /// The place of the token before `current`; where it ends, a missing `;` belongs.
-    last: Span,
     /// Pragmas of ours before `current` that nobody took yet.
     pragmas: Vec<(Mark, Vec<Token>)>,
     /// How many files are open around the one whose definitions are read.
     around: usize,
-    /// How many `nested` calls are open; at most `NESTING`.
-    depth: usize,
-    /// What `count` counted; at most `NODES`.
-    nodes: usize,
+}
+
+impl<'a> Deref for Parser<'a> {
+    type Target = Tokens<'a>;
+
+    fn deref(&self) -> &Tokens<'a> {
+        &self.tokens
+    }
+}
+
+impl<'a> DerefMut for Parser<'a> {
+    fn deref_mut(&mut self) -> &mut Tokens<'a> {
+        &mut self.tokens
+    }
 }
 
 /// Parses all that a source yields. A stray `}` is reported, and reading goes on behind it.
 pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
-    let (current, ahead, last, pragmas) = (Token::default(), None, Span::default(), Vec::new());
-    let mut parser = Parser { source, report, current, ahead, last, pragmas, around: 0, depth: 0, nodes: 0 };
+    let tokens = Tokens::new(source, report);
+    let mut parser = Parser { tokens, ahead: None, pragmas: Vec::new(), around: 0 };
     parser.advance();
     let mut items = Vec::new();
     loop {
@@ -62,6 +61,28 @@ pub(super) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
         parser.problem("there is no `{` for this `}`");
         parser.advance();
         parser.accept(";");
+    }
+}
+
+impl<'a> Descent<'a> for Parser<'a> {
+    /// Directives of the preprocessor mean nothing in MIDL.
+    fn advance(&mut self) {
+        self.last = self.current.span;
+        if let Some(token) = self.ahead.take() {
+            self.current = token;
+            return;
+        }
+        loop {
+            self.current = self.tokens.next();
+            match &mut self.current.kind {
+                Kind::Directive(Directive::Mark(mark, tokens)) => {
+                    let pragma = (*mark, std::mem::take(tokens));
+                    self.pragmas.push(pragma);
+                }
+                Kind::Directive(_) => {}
+                _ => return,
+            }
+        }
     }
 }
 
@@ -238,7 +259,7 @@ impl Parser<'_> {
         }
         // The file that is opened last is read first.
         for (file, span) in files.into_iter().rev() {
-            self.source.import(&file, span, self.report);
+            self.tokens.source.import(&file, span, self.tokens.report);
         }
         self.advance();
         Ok(())
@@ -264,7 +285,7 @@ impl Parser<'_> {
             && self.is(&Kind::Punct(";"))
         {
             // As for `import`: the `;` is the last token before the text.
-            self.source.import_if_there(&format!("{stem}.idl"), span, self.report);
+            self.tokens.source.import_if_there(&format!("{stem}.idl"), span, self.tokens.report);
             self.advance();
             return Ok(());
         }
@@ -293,21 +314,12 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// The documentation before the token at hand.
-    fn doc(&self) -> String {
-        self.current.doc.as_deref().unwrap_or_default().to_owned()
-    }
-
     /// The word at hand. None where it is something else.
     fn word(&self) -> Option<&str> {
         match &self.current.kind {
             Kind::Word(word) => Some(word),
             _ => None,
         }
-    }
-
-    fn is(&self, kind: &Kind) -> bool {
-        self.current.kind == *kind
     }
 
     /// True, and the word is taken, where it is this one.
@@ -317,47 +329,6 @@ impl Parser<'_> {
             self.advance();
         }
         found
-    }
-
-    /// A name; MIDL escapes none.
-    fn ident(&mut self) -> Parse<Ident> {
-        let span = self.current.span;
-        if let Kind::Word(name) = &self.current.kind {
-            let name = name.clone();
-            self.count()?;
-            self.advance();
-            return Ok(Ident { name, span });
-        }
-        let problem = self.unexpected("a name is missing").expected(["a name"]);
-        self.fail(problem)
-    }
-
-    /// One or more, with commas between.
-    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
-        let mut all = vec![one(self)?];
-        while self.accept(",") {
-            all.push(one(self)?);
-        }
-        Ok(all)
-    }
-
-    /// `{ ... }`; after a mistake inside, goes on behind the closing brace.
-    fn braced<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        let opening = self.current.span;
-        self.expect("{")?;
-        let result = inside(self);
-        if result.is_err() {
-            self.skip(false);
-        } else if self.is(&Kind::End) {
-            let problem = Problem::new(self.current.span, "the file ends too early");
-            return self.fail(problem.expected(["`}`"]).note(opening, "this `{` is never closed"));
-        } else if !self.is(&Kind::Punct("}")) {
-            let problem = self.unexpected("this does not belong here").expected(["`}`"]);
-            self.report.add(problem);
-            self.skip(false);
-        }
-        self.accept("}");
-        result
     }
 
     /// Steps over `( ... )`, whatever is in it.
@@ -387,137 +358,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Bounds how deep things are nested.
-    fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= limits::NESTING {
-            return self.fail(Problem::new(self.current.span, "this is nested too deeply"));
-        }
-        self.depth += 1;
-        let result = inside(self);
-        self.depth -= 1;
-        result
-    }
-
-    /// Bounds how many things there are. It is reported once. After that everything fails, and nothing more
-    /// is stored.
-    fn count(&mut self) -> Parse<()> {
-        self.nodes += 1;
-        if self.nodes == limits::NODES {
-            self.report.add(Problem::new(self.current.span, "the contract is too large"));
-        }
-        if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
-    }
-
     /// Makes the word that was taken last the token at hand again; `last` is what stands before it.
     fn put_back(&mut self, word: Ident, last: Span) {
         let again = Token { kind: Kind::Word(word.name), span: word.span, doc: None };
         self.ahead = Some(std::mem::replace(&mut self.current, again));
         self.last = last;
-    }
-
-    /// Directives of the preprocessor mean nothing in MIDL.
-    fn advance(&mut self) {
-        self.last = self.current.span;
-        if let Some(token) = self.ahead.take() {
-            self.current = token;
-            return;
-        }
-        loop {
-            self.current = self.source.next(self.report);
-            match &mut self.current.kind {
-                Kind::Directive(Directive::Mark(mark, tokens)) => {
-                    let pragma = (*mark, std::mem::take(tokens));
-                    self.pragmas.push(pragma);
-                }
-                Kind::Directive(_) => {}
-                _ => return,
-            }
-        }
-    }
-
-    /// True, and the token is taken, where it is this one.
-    fn accept(&mut self, punct: &str) -> bool {
-        let found = matches!(self.current.kind, Kind::Punct(found) if found == punct);
-        if found {
-            self.advance();
-        }
-        found
-    }
-
-    /// Takes this token, or fails.
-    fn expect(&mut self, punct: &str) -> Parse<()> {
-        if self.accept(punct) {
-            return Ok(());
-        }
-        let problem = self.unexpected("this does not belong here").expected([format!("`{punct}`")]);
-        self.fail(problem)
-    }
-
-    /// The `;` that ends a definition. One that is missing at the end of a line is reported and taken as written.
-    fn semicolon(&mut self) -> Parse<()> {
-        if self.accept(";") {
-            return Ok(());
-        }
-        let same_line = self.last.file == self.current.span.file
-            && self.report.line_of(self.last) == self.report.line_of(self.current.span)
-            && !self.is(&Kind::End);
-        // In one line the missing thing may be something else, so the definition is given up.
-        if same_line {
-            return self.expect(";");
-        }
-        let after = Span { start: self.last.end.saturating_sub(1), ..self.last };
-        self.report.add(Problem::new(after, "the `;` after this is missing").expected(["`;`"]));
-        Ok(())
-    }
-
-    /// Goes on behind the next `;`, or at a `}`.
-    fn recover(&mut self) {
-        self.skip(true);
-        self.accept(";");
-    }
-
-    /// Steps over tokens up to the `}` of this level, or its next `;`.
-    fn skip(&mut self, stop_at_semicolon: bool) {
-        let mut level = 0usize;
-        loop {
-            match self.current.kind {
-                Kind::End => return,
-                Kind::Punct("{") => level += 1,
-                Kind::Punct("}") if level == 0 => return,
-                Kind::Punct("}") => level -= 1,
-                Kind::Punct(";") if level == 0 && stop_at_semicolon => return,
-                _ => {}
-            }
-            self.advance();
-        }
-    }
-
-    fn problem(&mut self, message: &str) {
-        let problem = Problem::new(self.current.span, message);
-        self.report.add(problem);
-    }
-
-    /// A problem with the current token. Where the token is of no kind that can be named, the message is
-    /// `otherwise`.
-    fn unexpected(&self, otherwise: &str) -> Problem {
-        let message = match &self.current.kind {
-            Kind::Word(word) => format!("`{word}` does not belong here"),
-            Kind::Punct(word) => format!("`{word}` does not belong here"),
-            Kind::Integer(_) | Kind::Float(_) => "a number does not belong here".to_owned(),
-            Kind::Uuid(_) => "a UUID does not belong here".to_owned(),
-            Kind::Text { .. } => "a string does not belong here".to_owned(),
-            Kind::Char { .. } => "a character does not belong here".to_owned(),
-            Kind::End => "the file ends too early".to_owned(),
-            _ => otherwise.to_owned(),
-        };
-        Problem::new(self.current.span, message)
-    }
-
-    /// Reports and gives up; nothing is reported about a token that the lexer refused.
-    fn fail<T>(&mut self, problem: Problem) -> Parse<T> {
-        if self.current.kind != Kind::Unknown {
-            self.report.add(problem);
-        }
-        Err(Skip)
     }
 }

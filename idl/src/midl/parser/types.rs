@@ -12,7 +12,7 @@
 use super::super::ast::{
     Arm, Attribute, Choice, Declarator, Ident, Member, Members, Record, TypeKind, TypeSpec, has,
 };
-use super::{Parse, Parser};
+use super::{Descent, Parse, Parser};
 use crate::omg::lexer::Kind;
 use crate::report::{Problem, Span};
 use everywire_model::Shape;

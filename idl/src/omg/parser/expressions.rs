@@ -6,8 +6,7 @@
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::lexer::Kind;
-use super::super::limits;
-use super::{Parse, Parser};
+use super::{Descent, Parse, Parser};
 use crate::report::Problem;
 
 /// Binary operators by binding, the loosest first.
@@ -83,15 +82,5 @@ impl Parser<'_> {
         };
         self.advance();
         Ok(Expr { kind, span: start })
-    }
-
-    /// Steps over an operator; their number bounds the depth of the tree.
-    fn operator(&mut self, operators: &mut usize) -> Parse<()> {
-        *operators += 1;
-        if *operators > limits::OPERATORS {
-            return self.fail(Problem::new(self.current.span, "this expression has too many operators"));
-        }
-        self.advance();
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::super::ast::{
 };
 use super::super::lexer::Kind;
 use super::values::ABSTRACT_VALUE;
-use super::{DefinitionScope, Parse, Parser};
+use super::{DefinitionScope, Descent, Parse, Parser};
 use crate::report::Problem;
 use everywire_model::Direction;
 

@@ -2,7 +2,7 @@
 
 use super::super::ast::{Declarator, Expr, Ident, Item, ItemKind, Signal, TypeKind, TypeSpec};
 use super::super::lexer::{Kind, Mark, Token};
-use super::{Parse, Parser, Skip};
+use super::{Descent, Parse, Parser, Skip};
 use crate::report::{Problem, Span};
 use everywire_model::Direction;
 

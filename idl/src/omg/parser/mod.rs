@@ -1,19 +1,12 @@
 //! Tokens to what the file says: recursive descent, which goes on after a mistake at the next `;` or `}`.
 //!
-//! State: one token of look-ahead (`current`), the place of the token before it, the directives that were met
-//! inside a definition, and two counters. Nothing is looked up here: whether a name is a type or a constant
-//! is the builder's matter.
-//!
-//! A method that fails has reported the mistake and returns `Skip`. The nearest list (`items`, members, arms)
-//! catches it and calls `recover`, so one mistake costs one definition and the rest is still checked. About a
-//! token of kind `Unknown` nothing is reported, since the lexer did.
+//! State: that of `Descent`, which says how mistakes are passed over and what is bounded, and the directives that were met inside a
+//! definition. Nothing is looked up here: whether a name is a type or a constant is the builder's matter.
 //!
 //! Invariants: every turn of every list takes at least one token, so the parser ends; `current` is never a
 //! directive or an annotation, which `advance` takes out. Directives take effect behind the definition they
-//! stand in, as items of their own, because the tree has no place for them inside.
-//!
-//! Bounds: `nested` bounds the depth of the recursion, `count` the names, types and values of the whole
-//! contract. (CORBA 3.0, chapter 3; what IDL 4.2 added is read or passed over.)
+//! stand in, as items of their own, because the tree has no place for them inside. (CORBA 3.0, chapter 3; what IDL 4.2 added is read
+//! or passed over.)
 
 mod expressions;
 mod interfaces;
@@ -23,32 +16,35 @@ mod values;
 pub(super) use values::ABSTRACT_VALUE;
 
 use super::ast::{Ident, Item, ItemKind, ScopedName};
+use super::descent::{Descent, Parse, Skip, Tokens};
 use super::lexer::{Directive, Kind, Token};
 use super::limits;
 use super::preprocess::Preprocessor;
 use crate::report::{Problem, Report, Span};
-
-/// The error of the parser: what could not be parsed was reported, and the caller goes on behind it.
-pub(crate) struct Skip;
-
-pub(crate) type Parse<T> = Result<T, Skip>;
+use std::ops::{Deref, DerefMut};
 
 pub(crate) struct Parser<'a> {
-    source: Preprocessor,
-    report: &'a mut Report,
-    current: Token,
-    /// The place of the token before `current`; where it ends, a missing `;` belongs.
-    last: Span,
+    tokens: Tokens<'a>,
     /// Directives met inside a definition; they take effect behind it.
     directives: Vec<Item>,
     /// What is left of the pragma that is being read, where one is.
     line: Option<std::vec::IntoIter<Token>>,
     /// The annotations right before `current`, those that are understood.
     annotations: marks::Annotations,
-    /// How many `nested` calls are open; at most `NESTING`.
-    depth: usize,
-    /// What `count` counted; at most `NODES`.
-    nodes: usize,
+}
+
+impl<'a> Deref for Parser<'a> {
+    type Target = Tokens<'a>;
+
+    fn deref(&self) -> &Tokens<'a> {
+        &self.tokens
+    }
+}
+
+impl<'a> DerefMut for Parser<'a> {
+    fn deref_mut(&mut self) -> &mut Tokens<'a> {
+        &mut self.tokens
+    }
 }
 
 /// Where a list of definitions stands.
@@ -62,19 +58,59 @@ enum DefinitionScope {
 
 /// Parses all that a source yields. The items are not complete where the report has mistakes.
 pub(crate) fn parse(source: Preprocessor, report: &mut Report) -> Vec<Item> {
-    let mut parser = Parser {
-        source,
-        report,
-        current: Token::default(),
-        last: Span::default(),
-        directives: Vec::new(),
-        line: None,
-        annotations: marks::Annotations::default(),
-        depth: 0,
-        nodes: 0,
-    };
+    let tokens = Tokens::new(source, report);
+    let annotations = marks::Annotations::default();
+    let mut parser = Parser { tokens, directives: Vec::new(), line: None, annotations };
     parser.advance();
     parser.items(DefinitionScope::File)
+}
+
+impl<'a> Descent<'a> for Parser<'a> {
+    /// Annotations are passed over, directives are put aside.
+    fn advance(&mut self) {
+        self.last = self.current.span;
+        self.annotations = marks::Annotations::default();
+        if let Some(line) = &mut self.line {
+            self.current = line.next().unwrap_or_default();
+            return;
+        }
+        self.current = self.tokens.next();
+        loop {
+            if self.current.kind == Kind::Punct("@") {
+                self.annotation();
+                continue;
+            }
+            let Kind::Directive(directive) = &mut self.current.kind else { return };
+            let name = |parts: Vec<(String, Span)>| {
+                let span = parts.first().zip(parts.last()).map_or_else(Span::default, |(a, b)| a.1.to(b.1));
+                let absolute = parts.first().is_some_and(|part| part.0.is_empty());
+                let idents = parts.into_iter().filter(|part| !part.0.is_empty());
+                ScopedName {
+                    absolute,
+                    parts: idents.map(|(name, span)| Ident { name, span }).collect(),
+                    span,
+                }
+            };
+            let kind = match directive.clone() {
+                Directive::Prefix(prefix) => ItemKind::Prefix(prefix),
+                Directive::Id(parts, id) => ItemKind::Id(name(parts), id),
+                Directive::Version(parts, version) => ItemKind::Version(name(parts), version),
+                Directive::Mark(mark, tokens) => {
+                    self.marked(mark, tokens);
+                    self.current = self.tokens.next();
+                    continue;
+                }
+                Directive::EnterFile => ItemKind::EnterFile,
+                Directive::LeaveFile => ItemKind::LeaveFile,
+            };
+            self.directives.push(Item { kind, doc: String::new() });
+            self.current = self.tokens.next();
+        }
+    }
+
+    fn whole(&self) -> &'static str {
+        if self.line.is_some() { "line" } else { "file" }
+    }
 }
 
 impl Parser<'_> {
@@ -103,7 +139,7 @@ impl Parser<'_> {
                 }
                 _ => {
                     // Documentation stands before the first token of a definition.
-                    let doc = self.current.doc.clone().map(|doc| doc.to_string()).unwrap_or_default();
+                    let doc = self.doc();
                     let item = match place {
                         DefinitionScope::Interface => self.export(),
                         DefinitionScope::Value => self.value_element(),
@@ -138,7 +174,11 @@ impl Parser<'_> {
             return self.expect(";");
         }
         if let Some(first) = module.parts.first()
-            && self.source.import_if_there(&format!("{}.idl", first.name), module.span, self.report)
+            && self.tokens.source.import_if_there(
+                &format!("{}.idl", first.name),
+                module.span,
+                self.tokens.report,
+            )
         {
             self.directives.push(Item { kind: ItemKind::EnterFile, doc: String::new() });
         }
@@ -265,126 +305,11 @@ impl Parser<'_> {
         Ok(ScopedName { absolute, parts, span: start.to(self.last) })
     }
 
-    /// A name that is being defined, or one part of a scoped name.
-    fn ident(&mut self) -> Parse<Ident> {
-        let span = self.current.span;
-        match &self.current.kind {
-            Kind::Word(name) | Kind::Escaped(name) => {
-                let name = name.clone();
-                self.count()?;
-                self.advance();
-                Ok(Ident { name, span })
-            }
-            Kind::Keyword(word) => {
-                let help = format!("`{word}` is a keyword; write `_{word}` to use it as a name");
-                let problem = self.unexpected("a name is missing").expected(["a name"]).help(help);
-                self.fail(problem)
-            }
-            _ => {
-                let problem = self.unexpected("a name is missing").expected(["a name"]);
-                self.fail(problem)
-            }
-        }
-    }
-
-    /// One or more, with commas between.
-    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
-        let mut all = vec![one(self)?];
-        while self.accept(",") {
-            all.push(one(self)?);
-        }
-        Ok(all)
-    }
-
-    /// `{ ... }`; after a mistake inside, goes on behind the closing brace.
-    fn braced<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        let opening = self.current.span;
-        self.expect("{")?;
-        let result = inside(self);
-        // The mistake may be deep inside; what belongs to this brace ends at its `}`.
-        if result.is_err() {
-            self.skip(false);
-        } else if self.current.kind == Kind::End {
-            let problem = Problem::new(self.current.span, "the file ends too early");
-            return self.fail(problem.expected(["`}`"]).note(opening, "this `{` is never closed"));
-        } else if self.current.kind != Kind::Punct("}") {
-            let problem = self.unexpected("this does not belong here").expected(["`}`"]);
-            // Reported here and not failed: what was read inside is good.
-            self.report.add(problem);
-            self.skip(false);
-        }
-        self.accept("}");
-        result
-    }
-
-    /// Bounds how deep things are nested. Every way by which the parser calls itself goes through here.
-    fn nested<T>(&mut self, inside: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= limits::NESTING {
-            return self.fail(Problem::new(self.current.span, "this is nested too deeply"));
-        }
-        self.depth += 1;
-        let result = inside(self);
-        self.depth -= 1;
-        result
-    }
-
-    /// Bounds how many things there are. It is reported once. After that everything fails, and the parser
-    /// runs to the end of the file without storing more.
-    fn count(&mut self) -> Parse<()> {
-        self.nodes += 1;
-        if self.nodes == limits::NODES {
-            self.report.add(Problem::new(self.current.span, "the contract is too large"));
-        }
-        if self.nodes >= limits::NODES { Err(Skip) } else { Ok(()) }
-    }
-
-    /// Goes to the next token that the grammar knows. Annotations are passed over, directives are put aside.
-    fn advance(&mut self) {
-        self.last = self.current.span;
-        self.annotations = marks::Annotations::default();
-        if let Some(line) = &mut self.line {
-            self.current = line.next().unwrap_or_default();
-            return;
-        }
-        self.current = self.source.next(self.report);
-        loop {
-            if self.current.kind == Kind::Punct("@") {
-                self.annotation();
-                continue;
-            }
-            let Kind::Directive(directive) = &mut self.current.kind else { return };
-            let name = |parts: Vec<(String, Span)>| {
-                let span = parts.first().zip(parts.last()).map_or_else(Span::default, |(a, b)| a.1.to(b.1));
-                let absolute = parts.first().is_some_and(|part| part.0.is_empty());
-                let idents = parts.into_iter().filter(|part| !part.0.is_empty());
-                ScopedName {
-                    absolute,
-                    parts: idents.map(|(name, span)| Ident { name, span }).collect(),
-                    span,
-                }
-            };
-            let kind = match directive.clone() {
-                Directive::Prefix(prefix) => ItemKind::Prefix(prefix),
-                Directive::Id(parts, id) => ItemKind::Id(name(parts), id),
-                Directive::Version(parts, version) => ItemKind::Version(name(parts), version),
-                Directive::Mark(mark, tokens) => {
-                    self.marked(mark, tokens);
-                    self.current = self.source.next(self.report);
-                    continue;
-                }
-                Directive::EnterFile => ItemKind::EnterFile,
-                Directive::LeaveFile => ItemKind::LeaveFile,
-            };
-            self.directives.push(Item { kind, doc: String::new() });
-            self.current = self.source.next(self.report);
-        }
-    }
-
     /// Steps over an annotation (IDL 4.2, 8): `@key`, `@A::B(x = 1)`, and the declaration of one, `@annotation a { ... };`.
     /// Of what they say two words are understood; the rest is for other wires.
     fn annotation(&mut self) {
         let at = self.current.span;
-        let mut next = || self.source.next(self.report);
+        let mut next = || self.tokens.next();
         let mut token = next();
         self.annotations.note(&token, at);
         // Here `token` is what stands behind the `@`; the next one tells whether parameters follow.
@@ -427,105 +352,11 @@ impl Parser<'_> {
         self.current = token;
     }
 
-    /// True, and the token is taken, where it is this one.
-    fn accept(&mut self, punct: &str) -> bool {
-        let found = matches!(self.current.kind, Kind::Punct(found) if found == punct);
-        if found {
-            self.advance();
-        }
-        found
-    }
-
-    /// Takes this token, or fails.
-    fn expect(&mut self, punct: &str) -> Parse<()> {
-        // `>>` closes two sequences. Half of the token is used up; the other half stays as the current one.
-        if punct == ">" && self.current.kind == Kind::Punct(">>") {
-            self.current.kind = Kind::Punct(">");
-            self.current.span.start += 1;
-            return Ok(());
-        }
-        if self.accept(punct) {
-            return Ok(());
-        }
-        let problem = self.unexpected("this does not belong here").expected([format!("`{punct}`")]);
-        self.fail(problem)
-    }
-
     fn accept_word(&mut self, keyword: &str) -> bool {
         let found = matches!(self.current.kind, Kind::Keyword(word) if word == keyword);
         if found {
             self.advance();
         }
         found
-    }
-
-    /// The `;` that ends a definition. One that is missing at the end of a line is reported and taken as written.
-    fn semicolon(&mut self) -> Parse<()> {
-        if self.accept(";") {
-            return Ok(());
-        }
-        // The mark stands on the last character before, where the `;` should be.
-        let after = Span { start: self.last.end.saturating_sub(1), ..self.last };
-        let same_line = self.last.file == self.current.span.file
-            && self.report.line_of(self.last) == self.report.line_of(self.current.span)
-            && self.current.kind != Kind::End;
-        // In one line the missing thing may be something else, so the definition is given up.
-        if same_line {
-            return self.expect(";");
-        }
-        self.report.add(Problem::new(after, "the `;` after this is missing").expected(["`;`"]));
-        Ok(())
-    }
-
-    /// Goes on behind the next `;`, or at a `}`.
-    fn recover(&mut self) {
-        self.skip(true);
-        self.accept(";");
-    }
-
-    /// Steps over tokens up to the `}` of this level, or its next `;`.
-    fn skip(&mut self, stop_at_semicolon: bool) {
-        let mut level = 0usize;
-        loop {
-            match self.current.kind {
-                Kind::End => return,
-                Kind::Punct("{") => level += 1,
-                Kind::Punct("}") if level == 0 => return,
-                Kind::Punct("}") => level -= 1,
-                // A `;` inside braces belongs to something inside.
-                Kind::Punct(";") if level == 0 && stop_at_semicolon => return,
-                _ => {}
-            }
-            self.advance();
-        }
-    }
-
-    fn problem(&mut self, message: &str) {
-        let problem = Problem::new(self.current.span, message);
-        self.report.add(problem);
-    }
-
-    /// A problem with the current token. Where the token is of no kind that can be named, the message is
-    /// `otherwise`.
-    fn unexpected(&self, otherwise: &str) -> Problem {
-        let message = match &self.current.kind {
-            Kind::Word(word) | Kind::Escaped(word) => format!("`{word}` does not belong here"),
-            Kind::Keyword(word) | Kind::Punct(word) => format!("`{word}` does not belong here"),
-            Kind::Integer(_) | Kind::Float(_) => "a number does not belong here".to_owned(),
-            Kind::Text { .. } => "a string does not belong here".to_owned(),
-            Kind::Char { .. } => "a character does not belong here".to_owned(),
-            Kind::End if self.line.is_some() => "the line ends too early".to_owned(),
-            Kind::End => "the file ends too early".to_owned(),
-            _ => otherwise.to_owned(),
-        };
-        Problem::new(self.current.span, message)
-    }
-
-    /// Reports and gives up; nothing is reported about a token that the lexer refused.
-    fn fail<T>(&mut self, problem: Problem) -> Parse<T> {
-        if self.current.kind != Kind::Unknown {
-            self.report.add(problem);
-        }
-        Err(Skip)
     }
 }

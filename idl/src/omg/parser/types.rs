@@ -15,7 +15,7 @@ use super::super::ast::{
     Arm, Basic, Declarator, Enum, Ident, ItemKind, Label, Struct, TypeKind, TypeSpec, Union,
 };
 use super::super::lexer::Kind;
-use super::{Parse, Parser, Skip};
+use super::{Descent, Parse, Parser, Skip};
 use crate::report::Problem;
 
 impl Parser<'_> {

@@ -2,7 +2,7 @@
 
 use super::super::ast::{ItemKind, ValueType};
 use super::super::lexer::Kind;
-use super::{DefinitionScope, Parse, Parser};
+use super::{DefinitionScope, Descent, Parse, Parser};
 
 /// What is left out where an abstract value type is needed as a type. As a base it adds nothing that travels.
 pub(in crate::omg) const ABSTRACT_VALUE: &str = "the abstract value type";
