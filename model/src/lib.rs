@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aligned;
 pub mod bind_address;
 pub mod body;
 pub mod budget;

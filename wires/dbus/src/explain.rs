@@ -5,7 +5,7 @@
 //! neither ends the listing, since the next piece cannot be found; what is not whole yet is counted as the
 //! rest.
 
-use crate::basics::{DecodeError, Get};
+use crate::basics::{DecodeError, Get, ReadText};
 use crate::frame::{self, HEADER, Header, field};
 use crate::signature;
 use crate::values::Values;

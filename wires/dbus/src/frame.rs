@@ -12,7 +12,7 @@
 //! Fields of unknown codes are stepped over and may pass on (`passes`). Unknown flags are ignored, as the
 //! specification wants.
 
-use crate::basics::Get;
+use crate::basics::{Get, ReadText};
 use crate::violations::ProtocolError;
 use crate::walk::skip;
 use crate::{names, signature};

@@ -5,7 +5,7 @@
 //! the whole header was read. Changes of headers are kept apart, and are written in the byte order that the
 //! new message will have. Codes below 11 never pass: each connection has its own.
 
-use crate::basics::{BasicWriter, Get, NATIVE_LITTLE};
+use crate::basics::{BasicWriter, Get, NATIVE_LITTLE, ReadText, WriteText};
 use crate::dialect::NAME;
 use crate::frame::{HEADER, HOPS, HOPS_NAME, passes};
 use crate::signature::check_one;
@@ -62,7 +62,7 @@ pub(crate) fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<(
         }
         Content::Bytes(bytes) => {
             put.out.extend_from_slice(&[code, 2, b'a', b'y', 0]);
-            put.length(bytes.len());
+            put.count(bytes.len());
             put.out.extend_from_slice(bytes);
         }
     }

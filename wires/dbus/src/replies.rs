@@ -7,7 +7,7 @@
 //! What the call was for decides what becomes of it: a call of the user or a probe becomes an event, answers
 //! of the bus go to `joining` and `signals`. An answer that nobody waits for is passed over.
 
-use crate::basics::Get;
+use crate::basics::{Get, ReadText};
 use crate::dialect::RESULTS;
 use crate::errors;
 use crate::heads::ReplyHead;

@@ -14,7 +14,7 @@
 //! others.
 
 use crate::address::{TAG_CALL, TAG_NAME};
-use crate::basics::{BasicWriter, NATIVE_LITTLE};
+use crate::basics::{BasicWriter, NATIVE_LITTLE, WriteText};
 use crate::frame::{self, field};
 use crate::sink::CheckedList;
 use crate::{limits, names};
@@ -268,7 +268,7 @@ impl Route {
             ..Self::to(frame::METHOD_CALL, profile.key.clone(), declaring, member)
         };
         if let Some((attribute, writes)) = accessed {
-            let mut put = BasicWriter::new(&mut route.prefix);
+            let mut put = BasicWriter::new(&mut route.prefix, NATIVE_LITTLE);
             put.string(route.wire_interface.as_bytes());
             put.string(attribute.name.as_bytes());
             (route.asks, route.member) =

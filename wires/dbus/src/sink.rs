@@ -10,7 +10,7 @@
 //! optional values as arrays, unions as a struct of a number and a variant, characters and references as
 //! text.
 
-use crate::basics::{BasicWriter, NATIVE_LITTLE};
+use crate::basics::{BasicWriter, NATIVE_LITTLE, WriteText};
 use crate::signature::{alignment_of, check, unspelled};
 use crate::{address, limits, names};
 use bytes::Bytes;
@@ -307,7 +307,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
         if self.special {
             self.special_item(&Item::Shape(shape))?;
         }
-        self.put().length(len);
+        self.put().count(len);
         Ok(())
     }
 }
@@ -455,7 +455,7 @@ impl Sink for DbusSink<'_, '_> {
         }
         self.item('h')?;
         self.scratch.handles.push(Handle::clone(value));
-        self.put().length(index);
+        self.put().count(index);
         Ok(())
     }
 

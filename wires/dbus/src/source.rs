@@ -14,7 +14,7 @@
 //!   may follow the last value (`finish`).
 //! * A handle is named by its index among those that came with the message; another index is an error.
 
-use crate::basics::Get;
+use crate::basics::{Get, ReadText};
 use crate::dialect::ARGUMENTS;
 use crate::signature::{alignment_of, check, check_one, fits, fits_one, mismatch, unspelled, width_of};
 use crate::walk::{count, skip};
@@ -340,7 +340,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
     fn handle(&mut self) -> Visit<Handle> {
         self.item(b'h')?;
         let at = self.get.pos;
-        let index = self.get.length()?;
+        let index = self.get.count()?;
         match self.body.handles().get(index) {
             Some(handle) => Ok(Handle::clone(handle)),
             None => Err(Failure::malformed(format_args!("handle {index} did not come with the message"), at)),

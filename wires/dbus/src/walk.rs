@@ -290,7 +290,7 @@ fn is_plain(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::basics::BasicWriter;
+    use crate::basics::{BasicWriter, ReadText, WriteText};
 
     #[test]
     fn text_is_what_is_utf_8_without_nul_wherever_that_shows() {

@@ -4,6 +4,8 @@ use crate::limits::NAME;
 use everywire_model::Shape;
 use everywire_model::shape::{Text, TextKind};
 
+pub(crate) use everywire_model::aligned::DecodeError;
+
 /// A walk over the front of a message's payload. It never reads past the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StringReader<'a> {
@@ -11,13 +13,6 @@ pub(crate) struct StringReader<'a> {
     pub(crate) bytes: &'a [u8],
     /// Index of the next octet.
     pub(crate) pos: usize,
-}
-
-/// What is wrong with it, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DecodeError {
-    pub(crate) what: &'static str,
-    pub(crate) at: usize,
 }
 
 impl<'a> StringReader<'a> {

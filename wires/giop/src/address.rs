@@ -9,7 +9,7 @@
 //! name the user as the initiator and carry the list of notations as a hint. References that come inside
 //! messages never pass here; `ior` reads those.
 
-use crate::cdr::{Get, encapsulation};
+use crate::cdr::{Get, ReadCdr, encapsulation};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS, REFERENCE_TEXT};
 use crate::{components, ior, ssl};
 use bytes::Bytes;

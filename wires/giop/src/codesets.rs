@@ -5,7 +5,7 @@
 //! the first request of a connection (a service context). What was chosen is a `Dialect`, which the session
 //! keeps and every body carries, since the bytes of a body cannot be read without it.
 
-use crate::cdr::{CdrWriter, DecodeError, Get};
+use crate::cdr::{CdrWriter, DecodeError, Get, ReadCdr};
 use std::borrow::Cow;
 use std::fmt;
 

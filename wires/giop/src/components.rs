@@ -10,7 +10,7 @@
 //! is ours. So a reference that has travelled to another machine does not make it connect to a socket of its
 //! own with the same path.
 
-use crate::cdr::{DecodeError, Get, encapsulation};
+use crate::cdr::{DecodeError, Get, ReadCdr, WriteCdr, encapsulation};
 use crate::codesets::{ISO_8859_1, Offer};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::ssl;

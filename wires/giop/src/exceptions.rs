@@ -12,7 +12,7 @@
 //! Nothing is kept here. What comes is hostile text: an unknown exception becomes `Kind::Internal`, an
 //! unknown completion status `Maybe`, and texts that are sent are cut at `EXPLANATION` octets.
 
-use crate::cdr::{CdrWriter, DecodeError, Get};
+use crate::cdr::{CdrWriter, DecodeError, Get, ReadCdr, WriteCdr};
 use everywire_model::{Completed, Failure, Initiator, Kind};
 
 /// High half of the minor codes of the specification.

@@ -9,7 +9,7 @@
 //! of its message and its length. Where a message holds values, their range is noted, and `body` makes a
 //! `Body` of them for whoever has a contract.
 
-use crate::cdr::{DecodeError, Get};
+use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
 use crate::frame::{HEADER, Header, MessageKind};

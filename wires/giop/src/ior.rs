@@ -7,7 +7,7 @@
 //! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
 //! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
 
-use crate::cdr::{CdrWriter, DecodeError, Get};
+use crate::cdr::{CdrWriter, DecodeError, Get, ReadCdr, WriteCdr};
 use crate::components::Shared;
 use crate::{components, sockets, ssl};
 use bytes::Bytes;

@@ -13,7 +13,7 @@
 //! way. What cannot be kept is refused with a failure that asks for a contract (`needs_contract`), before
 //! anything is sent.
 
-use crate::cdr::{CdrWriter, Get, NATIVE_LITTLE};
+use crate::cdr::{CdrWriter, Get, NATIVE_LITTLE, WriteCdr};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
 use crate::request_header::put_header;

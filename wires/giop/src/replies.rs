@@ -10,7 +10,7 @@
 //! decode ends the connection, because the stream cannot be trusted then; an exception that does not decode
 //! fails its call alone.
 
-use crate::cdr::{CdrWriter, Get};
+use crate::cdr::{CdrWriter, Get, ReadCdr, WriteCdr};
 use crate::codesets::Dialect;
 use crate::contracts::exception_id;
 use crate::exceptions::{self, FailureDetail, SystemException};

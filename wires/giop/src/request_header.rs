@@ -1,7 +1,7 @@
 //! The header of a request, as it is written (CORBA 3.3 part 2, sections 9.4.2 and 9.4.2.1). Nothing here knows a connection.
 
 use crate::addressing_trials::Addressing;
-use crate::cdr::CdrWriter;
+use crate::cdr::{CdrWriter, WriteCdr};
 use crate::ior;
 use everywire_model::{Profile, Reference};
 

@@ -20,7 +20,7 @@
 //! again.
 
 use crate::addressing_trials::Addressing;
-use crate::cdr::{CdrWriter, DecodeError, Get, NATIVE_LITTLE};
+use crate::cdr::{CdrWriter, DecodeError, Get, NATIVE_LITTLE, ReadCdr, WriteCdr};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::request_header::put_header;

@@ -12,7 +12,7 @@
 //! * What CDR has no form for (maps, optional values, handles, null pointers) is refused as unsupported, and
 //!   what does not fit its shape (bounds, lengths) as the user's mistake; neither is ever cut to fit.
 
-use crate::cdr::{CdrWriter, NATIVE_LITTLE};
+use crate::cdr::{CdrWriter, NATIVE_LITTLE, WriteCdr};
 use crate::codesets::{Dialect, Narrow, to_latin1};
 use crate::typecodes::{self, OpenTypes};
 use crate::{ior, limits, value_types};

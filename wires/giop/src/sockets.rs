@@ -5,7 +5,7 @@
 //! their stand-ins are marked in their leases and are not written. What does not decode is passed over. Sockets of other
 //! hosts are not used, as in `components`.
 
-use crate::cdr::{DecodeError, Get};
+use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::components::{self, Shared};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use bytes::Bytes;

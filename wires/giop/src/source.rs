@@ -16,7 +16,7 @@
 //! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if it is
 //! short.
 
-use crate::cdr::{DecodeError, Get};
+use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{self, Dialect, Narrow};
 use crate::typecodes::{self, Boxed};
 use crate::value_types::{self, FIRST_TAG, Open, Values};
@@ -587,12 +587,5 @@ impl<'a> Source<'a> for CdrSource<'a> {
 
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
-    }
-}
-
-impl DecodeError {
-    /// Within a body whose values began at `base` of something else.
-    pub(crate) fn after(self, base: usize) -> Self {
-        Self { at: self.at + base, ..self }
     }
 }

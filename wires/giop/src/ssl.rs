@@ -1,7 +1,7 @@
 //! What references say of TLS: the component of SSLIOP (CORBA Security Service 1.8, section "SSLIOP") and, in what others write,
 //! the transports of CSIv2 (CORBA 3.3 part 2, section 10.5).
 
-use crate::cdr::{DecodeError, Get, encapsulation};
+use crate::cdr::{DecodeError, Get, ReadCdr, encapsulation};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
 use everywire_model::{Endpoint, LayerOptions};
@@ -161,6 +161,7 @@ fn named(options: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cdr::WriteCdr;
 
     #[test]
     fn a_component_reads_as_written() {

@@ -13,7 +13,7 @@
 //! * A chunk lies within the message, and is not empty. A value without chunks does not stand in one with chunks, and no header stands
 //!   in a chunk. An end tag names the present level, or one around it.
 
-use crate::cdr::{DecodeError, Get};
+use crate::cdr::{DecodeError, Get, ReadCdr};
 use everywire_model::{Budget, Failure, Visit};
 
 /// The first of the tags of values; those below are sizes of chunks (9.3.4.1).

@@ -18,7 +18,7 @@
 
 use super::unfold::{EncodedTypeCode, LazyLevel, Recursive, TypeCodeNode};
 use super::{Boxed, EXCEPTION, INDIRECTION, OWN, kind, remark};
-use crate::cdr::{DecodeError, Get};
+use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
 use everywire_model::fixed::Fixed;
 use everywire_model::shape::{

@@ -4,7 +4,7 @@
 
 use super::read::is_simple;
 use super::{INDIRECTION, kind};
-use crate::cdr::{CdrWriter, Get};
+use crate::cdr::{CdrWriter, Get, ReadCdr};
 use crate::limits::TYPECODE_DEPTH;
 use bytes::Bytes;
 use everywire_model::shape::Name;

@@ -9,7 +9,7 @@
 //! parts that grow when they are written out.
 
 use super::{INDIRECTION, NULL, boxed, exception, kind};
-use crate::cdr::CdrWriter;
+use crate::cdr::{CdrWriter, WriteCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
