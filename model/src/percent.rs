@@ -28,3 +28,8 @@ pub fn unescape(text: &str) -> Option<Vec<u8>> {
     }
     Some(out)
 }
+
+/// The same as text, where it is UTF-8.
+pub fn unescape_text(text: &str) -> Option<String> {
+    String::from_utf8(unescape(text)?).ok()
+}

@@ -3,7 +3,7 @@
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
 use crate::layered::{self, LayerOptions};
-pub use crate::percent::{escape, unescape};
+pub use crate::percent::{escape, unescape, unescape_text};
 use crate::profile::{Profile, RESUME_TOKEN};
 use bytes::Bytes;
 use std::fmt;
@@ -37,6 +37,28 @@ impl Reference {
     /// Whether it is where a call goes on that may have run already.
     pub fn is_under_way(&self) -> bool {
         self.profiles.iter().any(|profile| profile.component(RESUME_TOKEN).is_some())
+    }
+}
+
+/// The text of a reference without the white space around it.
+///
+/// # Errors
+/// It is longer than its reader takes.
+pub fn bounded(text: &str, most: usize) -> Result<&str, Failure> {
+    let text = text.trim();
+    if text.len() > most {
+        return Err(Failure::over_limit(Initiator::User, "characters in a reference", text.len(), most));
+    }
+    Ok(text)
+}
+
+/// Takes `USER@` off what stands behind the `://` of an address: what says who calls, if anything does, and the rest.
+pub fn split_user(rest: &str) -> (Option<&str>, &str) {
+    // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
+    let authority = rest.split('/').next().unwrap_or_default();
+    match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {
+        Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
+        None => (None, rest),
     }
 }
 

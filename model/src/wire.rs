@@ -75,7 +75,9 @@ pub trait Wire: Send + Sync {
     fn parse(&self, text: &str) -> Result<Reference, Failure>;
 
     /// Writes a reference in the notation that foreign programs read.
-    fn print(&self, reference: &Reference) -> String;
+    fn print(&self, reference: &Reference) -> String {
+        self.print_friendly(reference)
+    }
 
     /// Writes a reference in the friendly notation, for people.
     fn print_friendly(&self, reference: &Reference) -> String;
@@ -270,7 +272,8 @@ pub trait Wire: Send + Sync {
     /// Which operation of an interface a message that [`Self::explain`] found calls, or which of its signals it is: that of its name, unless
     /// a wire has numbers.
     fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
-        let name = explained.part("operation").or_else(|| explained.part("MEMBER"))?;
+        let name = ["operation", "MEMBER", "function"].iter().find_map(|name| explained.part(name))?;
+        let name = name.trim_matches('`');
         if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
             return Some(MemberIndex::Operation(index));
         }

@@ -3,6 +3,7 @@
 use super::Cause;
 use crate::private;
 use everywire_model::hex;
+use everywire_model::reference::unescape_text;
 use everywire_model::{Failure, Kind};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -105,6 +106,18 @@ impl fmt::Display for Credentials {
 }
 
 impl Credentials {
+    /// Reads `[DOMAIN;]USER[:PASSWORD]` as it stands in an address; nothing where a `%` is not followed by two hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (who, password) = text.split_once(':').unwrap_or((text, ""));
+        let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
+        let password = zeroize::Zeroizing::new(unescape_text(password)?);
+        Some(Self {
+            domain: unescape_text(domain)?,
+            user: unescape_text(user)?,
+            password: Secret::parse(&password),
+        })
+    }
+
     /// Reads an authentication file as Samba's programs know it (`-A`): lines `username=`, `password=`, `domain=`.
     ///
     /// # Errors

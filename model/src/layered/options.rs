@@ -2,7 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::failure::{Failure, Initiator, Kind};
-use crate::percent::{escape, unescape};
+use crate::percent::{escape, unescape_text};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -55,9 +55,8 @@ impl LayerOptions {
         for option in text.split('&').filter(|option| !option.is_empty()) {
             let (name, value) =
                 option.split_once('=').ok_or_else(|| wrong(format!("the option `{option}` has no `=`")))?;
-            let value = unescape(value)
-                .and_then(|bytes| String::from_utf8(bytes).ok())
-                .ok_or_else(|| wrong(format!("the value of `{name}=` is no text")))?;
+            let value =
+                unescape_text(value).ok_or_else(|| wrong(format!("the value of `{name}=` is no text")))?;
             found.push((name, value));
         }
         Self::of(found)

@@ -18,7 +18,7 @@ use crate::addresses::{self, Environment, ServerAddress, wrong};
 use crate::frame::{ALLOW_INTERACTIVE_AUTHORIZATION, NO_AUTO_START};
 use crate::{limits, names};
 use bytes::Bytes;
-use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, LayerOptions, Profile, Reference};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, LayerOptions, Profile, Reference, reference};
 use std::borrow::Cow;
 
 /// The wire's name.
@@ -136,11 +136,7 @@ struct Target<'a> {
 /// Reads the text as a profile. `listening` says that it is an address to serve at, where port 0, for one,
 /// has a meaning; `look` is the environment.
 fn profile(text: &str, listening: bool, look: Environment<'_>) -> Result<Profile, Failure> {
-    let text = text.trim();
-    if text.len() > limits::REFERENCE_TEXT {
-        let (len, limit) = (text.len() as u64, limits::REFERENCE_TEXT as u64);
-        return Err(Failure::over_limit(Initiator::User, "characters in a reference", len, limit));
-    }
+    let text = reference::bounded(text, limits::REFERENCE_TEXT)?;
     let (text, mut options) = split_options(text);
     let mut profile = Profile { wire: WIRE, version: (1, 0), ..Profile::default() };
     let friendly = text.starts_with("dbus+") || text.starts_with("dbus://");

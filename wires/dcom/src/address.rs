@@ -29,10 +29,11 @@ use crate::objref::ObjRef;
 use crate::security::{Level, Security};
 use crate::wine;
 use bytes::Bytes;
-use everywire_auth::security::{Credentials, Mechanism, Secret, UserTable, acceptor};
+use everywire_auth::security::{Credentials, Mechanism, UserTable, acceptor};
 use everywire_idl::midl::clsid_of_key;
-use everywire_model::reference::unescape;
-use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference};
+use everywire_model::{
+    Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference, reference,
+};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,20 +50,12 @@ const NOTATIONS: &str =
 /// between; `#` begins a comment.
 pub const LOCATOR: &str = "EVERYWIRE_DCOM_CLASSES";
 
-/// The values of the option `mech`.
-const MECHANISMS: [(&str, Mechanism); 3] =
-    [("ntlm", Mechanism::Ntlm), ("negotiate", Mechanism::Negotiate), ("kerberos", Mechanism::Kerberos)];
-
 /// Octets that the locator's file may have.
 const MAX_LOCATOR: u64 = 1 << 20;
 
 /// Reads a reference in any notation.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
-    let text = text.trim();
-    if text.len() > REFERENCE_TEXT {
-        let (have, most) = (text.len() as u64, REFERENCE_TEXT as u64);
-        return Err(Failure::over_limit(Initiator::User, "characters in a reference", have, most));
-    }
+    let text = reference::bounded(text, REFERENCE_TEXT)?;
     if text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("objref:")) {
         return parse_moniker(text);
     }
@@ -141,8 +134,7 @@ fn written(security: &Security, usual: Level) -> Vec<String> {
         options.push(format!("level={}", security.level.name()));
     }
     if security.mechanism != Mechanism::Ntlm {
-        let known = MECHANISMS.iter().find(|(_, mechanism)| *mechanism == security.mechanism);
-        options.extend(known.map(|(name, _)| format!("mech={name}")));
+        options.push(format!("mech={}", security.mechanism.word()));
     }
     if security.here {
         options.push("exporter=here".to_owned());
@@ -296,12 +288,7 @@ fn marked(objref: ObjRef, options: &str) -> Result<(ObjRef, Security), Failure> 
 fn split(text: &str) -> Result<(Address, Security), Failure> {
     let (rest, options) = text.split_once('?').unwrap_or((text, ""));
     let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };
-    // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
-    let authority = rest.split('/').next().unwrap_or_default();
-    let (who, place) = match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {
-        Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
-        None => (None, rest),
-    };
+    let (who, place) = reference::split_user(rest);
     let plain = format!("{scheme}://{place}");
     let address = Address::parse(&plain, Some(RESOLVER_PORT)).map_err(|failure| {
         // The text may hold a part of a password that has a `/` or a `?` in it.
@@ -318,7 +305,8 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
     }
     let mut security = Security::of_endpoint(Some(&address.endpoint));
     if let Some(who) = who {
-        security.credentials = Some(Arc::new(credentials(who)?));
+        let why = "`%` in a user or a password must be followed by two hexadecimal digits";
+        security.credentials = Some(Arc::new(Credentials::parse(who).ok_or_else(|| wrong(why))?));
     }
     for option in options.split('&').filter(|option| !option.is_empty()) {
         apply(&mut security, option)?;
@@ -329,26 +317,13 @@ fn split(text: &str) -> Result<(Address, Security), Failure> {
     Ok((address, security))
 }
 
-/// `[DOMAIN;]USER[:PASSWORD]`, each with `%xx` where needed.
-fn credentials(text: &str) -> Result<Credentials, Failure> {
-    let why = "`%` in a user or a password must be followed by two hexadecimal digits";
-    let plain = |part: &str| unescaped(part).ok_or_else(|| wrong(why));
-    let (who, password) = text.split_once(':').unwrap_or((text, ""));
-    let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
-    Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
-}
-
-/// A text that may hold `%xx`.
-fn unescaped(text: &str) -> Option<String> {
-    String::from_utf8(unescape(text)?).ok()
-}
-
 /// Applies one `NAME=VALUE` of the text behind `?` to `security`. The value may hold `%xx`. A name that this
 /// wire does not know is an error: a misspelt `level=` must not leave calls unprotected without a word. Files
 /// of accounts and keys are read, or named, right here.
 fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
-    let value = unescaped(value).ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+    let value =
+        reference::unescape_text(value).ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
     match (name, value.as_str()) {
         ("level", name) => {
             security.level = Level::from_name(name).ok_or_else(|| {
@@ -357,10 +332,9 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
             })?;
         }
         ("mech", name) => {
-            let known = MECHANISMS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            security.mechanism = Mechanism::of_word(name).ok_or_else(|| {
                 wrong(format!("`{name}` is no mechanism; known are ntlm, negotiate, kerberos"))
             })?;
-            security.mechanism = known.1;
         }
         ("credentials", path) => security.credentials = Some(Arc::new(Credentials::read_file(path)?)),
         ("users", path) => security.users = Some(Arc::new(UserTable::read_file(path)?)),

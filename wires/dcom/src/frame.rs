@@ -15,6 +15,7 @@
 //! leave random octets there. Everything written is little-endian.
 
 use crate::pdu::ProtocolError;
+use everywire_model::named_variants;
 use everywire_model::wire::Sniff;
 
 /// Bytes in a PDU header.
@@ -45,62 +46,34 @@ pub const MAYBE: u8 = 0x40;
 /// In a request: an object's UUID stands before the stub.
 pub const OBJECT: u8 = 0x80;
 
-/// Kinds of PDUs on a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PduKind {
-    /// A call.
-    Request = 0,
-    /// Its results.
-    Response = 2,
-    /// The call failed: a status in place of results.
-    Fault = 3,
-    /// The client opens the connection and says which interfaces it wants to call.
-    Bind = 11,
-    /// The server accepts the connection.
-    BindAck = 12,
-    /// The server refuses the whole connection, with a reason.
-    BindNak = 13,
-    /// The client needs more presentation contexts, or has more tokens.
-    AlterContext = 14,
-    /// The answer to an alter_context.
-    AlterContextResponse = 15,
-    /// The third token of three.
-    Auth3 = 16,
-    /// The server wants the connection to end.
-    Shutdown = 17,
-    /// The client withdraws a call.
-    CoCancel = 18,
-    /// The client has forgotten a call that it sent, or was sending.
-    Orphaned = 19,
-}
-
-impl PduKind {
-    /// All of them, with the specification's words; those of calls first, since they are looked up most.
-    const ALL: [(Self, &str); 12] = [
-        (Self::Request, "request"),
-        (Self::Response, "response"),
-        (Self::Fault, "fault"),
-        (Self::Bind, "bind"),
-        (Self::BindAck, "bind_ack"),
-        (Self::BindNak, "bind_nak"),
-        (Self::AlterContext, "alter_context"),
-        (Self::AlterContextResponse, "alter_context_resp"),
-        (Self::Auth3, "auth3"),
-        (Self::Shutdown, "shutdown"),
-        (Self::CoCancel, "co_cancel"),
-        (Self::Orphaned, "orphaned"),
-    ];
-
-    /// The specification's word.
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
-    }
-
-    /// The kind with this number.
-    #[inline]
-    pub fn from_octet(octet: u8) -> Option<Self> {
-        Self::ALL.iter().map(|(kind, _)| *kind).find(|kind| *kind as u8 == octet)
+named_variants! {
+    /// Kinds of PDUs on a connection, with the specification's words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PduKind: u8 {
+        /// A call.
+        Request = 0 "request",
+        /// Its results.
+        Response = 2 "response",
+        /// The call failed: a status in place of results.
+        Fault = 3 "fault",
+        /// The client opens the connection and says which interfaces it wants to call.
+        Bind = 11 "bind",
+        /// The server accepts the connection.
+        BindAck = 12 "bind_ack",
+        /// The server refuses the whole connection, with a reason.
+        BindNak = 13 "bind_nak",
+        /// The client needs more presentation contexts, or has more tokens.
+        AlterContext = 14 "alter_context",
+        /// The answer to an alter_context.
+        AlterContextResponse = 15 "alter_context_resp",
+        /// The third token of three.
+        Auth3 = 16 "auth3",
+        /// The server wants the connection to end.
+        Shutdown = 17 "shutdown",
+        /// The client withdraws a call.
+        CoCancel = 18 "co_cancel",
+        /// The client has forgotten a call that it sent, or was sending.
+        Orphaned = 19 "orphaned",
     }
 }
 
@@ -137,7 +110,7 @@ impl Header {
         if major != 5 || minor > 1 {
             return Err(ProtocolError::Version { major, minor });
         }
-        let Some(kind) = PduKind::from_octet(ptype) else { return Err(ProtocolError::PduType { ptype }) };
+        let Some(kind) = PduKind::of_number(ptype) else { return Err(ProtocolError::PduType { ptype }) };
         // Any other label is refused: EBCDIC, and VAX, Cray or IBM numbers, are spoken by no peer of today.
         // Byte order in the high half, ASCII or EBCDIC in the low; then the format of floating point numbers.
         let little = match drep {

@@ -233,10 +233,6 @@ impl Wire for Dcom {
         address::parse(text)
     }
 
-    fn print(&self, reference: &Reference) -> String {
-        address::print_friendly(reference)
-    }
-
     fn print_friendly(&self, reference: &Reference) -> String {
         address::print_friendly(reference)
     }

@@ -13,8 +13,8 @@ use crate::strings::{DecodeError, StringReader};
 use crate::values::DataStream;
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Listing, MemberIndex, MessageListing, Part, Sniff};
-use everywire_model::{Body, Budget, Interface};
+use everywire_model::wire::{Listing, MessageListing, Part, Sniff};
+use everywire_model::{Body, Budget};
 
 /// Whether these are the first bytes of an ICE connection: a `ByteOrder` message.
 pub(crate) fn sniff(first: &[u8]) -> Sniff {
@@ -266,13 +266,4 @@ pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
     let types = explained.part("type").or_else(|| explained.part("function"))?.trim_matches('`');
     let bytes = Bytes::copy_from_slice(message.get(at..at.checked_add(len)?)?);
     Some(DataStream::body(bytes, types.as_bytes().into(), 0, Budget::default()))
-}
-
-/// The operation or the signal that a message names: its function is its whole name.
-pub(crate) fn called(explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
-    let name = explained.part("function")?.trim_matches('`');
-    if let Some(index) = interface.operations.iter().position(|operation| operation.name == name) {
-        return Some(MemberIndex::Operation(index));
-    }
-    interface.signals.iter().position(|signal| signal.name == name).map(MemberIndex::Signal)
 }

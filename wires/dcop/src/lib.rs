@@ -56,7 +56,7 @@ pub mod violations;
 pub use address::{ANY_SUFFIX, APPLICATION};
 pub use values::{DATA_STREAM, DataStream};
 
-use everywire_model::wire::{Capabilities, Greeting, Listing, MemberIndex, MessageListing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, MessageListing, Sniff};
 use everywire_model::{
     BindAddress, Body, Codec, Config, Discovery, Failure, Incoming, Interface, Object, Objects, PresenceList,
     Profile, Program, Purpose, Reference, Resolver, Session, Wire, WireState,
@@ -123,10 +123,6 @@ impl Wire for Dcop {
         address::parse(text)
     }
 
-    fn print(&self, reference: &Reference) -> String {
-        address::print(reference)
-    }
-
     fn print_friendly(&self, reference: &Reference) -> String {
         address::print(reference)
     }
@@ -184,9 +180,5 @@ impl Wire for Dcop {
 
     fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
-    }
-
-    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
-        explain::called(explained, interface)
     }
 }

@@ -14,7 +14,7 @@ use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS, REFERENCE_TEXT};
 use crate::{components, ior, ssl};
 use bytes::Bytes;
 use everywire_model::layered::TLS;
-use everywire_model::reference::unescape;
+use everywire_model::reference::{bounded, unescape};
 use everywire_model::{Address, Endpoint, Failure, Initiator, Kind, LayerOptions, Profile, Reference};
 
 /// The port of a `corbaloc` that names none.
@@ -33,11 +33,7 @@ const SECURED: (&str, &str) = ("iiops://", "iiop+tls://");
 /// # Errors
 /// The text is too long, or is no reference in any of the notations.
 pub(crate) fn parse(text: &str) -> Result<Reference, Failure> {
-    let text = text.trim();
-    if text.len() > REFERENCE_TEXT {
-        let what = "characters in a reference";
-        return Err(Failure::over_limit(Initiator::User, what, text.len(), REFERENCE_TEXT));
-    }
+    let text = bounded(text, REFERENCE_TEXT)?;
     match (behind("IOR:", text), behind("corbaloc:", text), corbaname(text)) {
         (Some(hex), ..) => parse_ior(hex),
         (_, Some(rest), _) => parse_corbaloc(rest),

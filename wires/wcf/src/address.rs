@@ -33,10 +33,10 @@ use crate::limits::REFERENCE_TEXT;
 use crate::settings::{Binding, Encoding, Security, Settings};
 use bytes::Bytes;
 use ends::{is_local, placed};
-use everywire_auth::security::{Credentials, Secret};
+use everywire_auth::security::Credentials;
 use everywire_idl::wsdl::Port;
-use everywire_model::reference::{escape, unescape};
-use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Profile, Reference};
+use everywire_model::reference::{self, escape};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Profile, Reference};
 use notation::{NOTATIONS, SOCKETS, usual_port, wrong};
 use options::AddressOptions;
 use std::fmt;
@@ -225,21 +225,12 @@ struct Parts {
 }
 
 fn split(text: &str) -> Result<Parts, Failure> {
-    let text = text.trim();
-    if text.len() > REFERENCE_TEXT {
-        let what = "characters in a reference";
-        return Err(Failure::over_limit(Initiator::User, what, text.len(), REFERENCE_TEXT));
-    }
+    let text = reference::bounded(text, REFERENCE_TEXT)?;
     let (rest, options) = text.split_once('?').unwrap_or((text, ""));
     let Some((scheme, rest)) = rest.split_once("://") else { return Err(wrong("`://` is missing")) };
     let (name, transport) = scheme.split_once('+').unwrap_or((scheme, ""));
     let mut wishes = AddressOptions::of_scheme(&name.to_ascii_lowercase())?;
-    // A key may hold an `@`, so only what stands before the first `/` is looked at; sockets' paths begin with one.
-    let authority = rest.split('/').next().unwrap_or_default();
-    let (who, place) = match authority.rsplit_once('@').filter(|(who, _)| !who.is_empty()) {
-        Some((who, _)) => (Some(who), rest.get(who.len() + 1..).unwrap_or_default()),
-        None => (None, rest),
-    };
+    let (who, place) = reference::split_user(rest);
     let piped = transport.is_empty() && matches!(wishes.settings.uri_scheme, "net.uds" | "net.pipe");
     let plain = if piped {
         let (socket, key) = socket_and_key(place)?;
@@ -259,7 +250,8 @@ fn split(text: &str) -> Result<Parts, Failure> {
         ));
     }
     if let Some(who) = who {
-        wishes.settings.credentials = Some(Arc::new(credentials(who)?));
+        let why = "`%` in a user or a password must be followed by two hexadecimal digits";
+        wishes.settings.credentials = Some(Arc::new(Credentials::parse(who).ok_or_else(|| wrong(why))?));
     }
     for option in options.split('&').filter(|option| !option.is_empty()) {
         wishes.apply(option)?;
@@ -286,18 +278,6 @@ fn socket_and_key(place: &str) -> Result<(&str, &str), Failure> {
         }
     }
     Ok((path.trim_end_matches('/'), ""))
-}
-
-/// `[DOMAIN;]USER[:PASSWORD]`, each with `%xx` where needed.
-fn credentials(text: &str) -> Result<Credentials, Failure> {
-    let plain = |part: &str| {
-        unescape(part)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| wrong("`%` in a user or a password must be followed by two hexadecimal digits"))
-    };
-    let (who, password) = text.split_once(':').unwrap_or((text, ""));
-    let (domain, user) = who.split_once([';', '\\']).unwrap_or(("", who));
-    Ok(Credentials { domain: plain(domain)?, user: plain(user)?, password: Secret::parse(&plain(password)?) })
 }
 
 impl Settings {

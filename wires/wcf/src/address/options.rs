@@ -28,7 +28,7 @@ use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, UserTable, acceptor};
-use everywire_model::reference::unescape;
+use everywire_model::reference::unescape_text;
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
 use everywire_tls::{ClientSettings, ServerSettings};
 use std::path::PathBuf;
@@ -80,9 +80,7 @@ impl AddressOptions {
     /// may be a quota.
     pub(super) fn apply(&mut self, option: &str) -> Result<(), Failure> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let value = unescape(value)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-            .ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
+        let value = unescape_text(value).ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
         let unknown = |known: &str| wrong(format!("`{value}` is none of what `{name}=` can be: {known}"));
         match (name, value.as_str()) {
             ("security", words) => {
