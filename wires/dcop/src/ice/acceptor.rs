@@ -7,9 +7,10 @@
 //! The peer is nobody before it has shown the cookie: messages are bounded (`ICE_LIMIT`), nothing is kept of
 //! them but numbers, and the caller bounds the time and the answers. Cookies are compared in constant time.
 
-use super::core::{Class, Core, HEADER, IceHeader, Severity, put_byte_order, put_core, put_error};
+use super::core::{Class, Core, Severity, put_byte_order, put_core, put_error};
+use super::handshake::{Handshake, Received};
 use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, ProtocolError, RELEASE, VENDOR, VERSION};
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use everywire_model::Violation;
 use std::sync::Arc;
 
@@ -25,18 +26,11 @@ pub struct Acceptor {
     cookie: Arc<[u8]>,
     /// What has to come next.
     awaits: HandshakeState,
-    /// The peer's byte order.
-    little: bool,
     /// The peer's opcode for DCOP.
     peer_opcode: u8,
     /// Indices of the versions chosen.
     version: u8,
-    /// Messages read. Errors name the message that was wrong by this number.
-    sequence: u32,
-    /// Bytes of whole messages taken.
-    offset: u64,
-    /// See `wanted()`.
-    wanted: usize,
+    received: Received,
 }
 
 /// What has to come next.
@@ -55,12 +49,9 @@ impl Acceptor {
         Self {
             cookie,
             awaits: HandshakeState::ByteOrder,
-            little: NATIVE_LITTLE,
             peer_opcode: 0,
             version: 0,
-            sequence: 0,
-            offset: 0,
-            wanted: 0,
+            received: Received::default(),
         }
     }
 
@@ -74,60 +65,39 @@ impl Acceptor {
     /// # Errors
     /// The peer broke the protocol or could not authenticate; the connection is to be closed.
     pub fn receive(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress, Violation> {
-        loop {
-            self.wanted = 0;
-            let Some(first) = input.first_chunk::<HEADER>() else { return Ok(Progress::More) };
-            let minor = first[1];
-            let header = IceHeader::read(first, self.little);
-            let progress = match header {
-                Ok(header) => {
-                    let Some(raw) = input.get(..header.len) else {
-                        self.wanted = header.len - input.len();
-                        return Ok(Progress::More);
-                    };
-                    self.sequence += 1;
-                    let progress = Core::read(raw, self.little).and_then(|core| self.message(&core, out));
-                    progress.map(|progress| (progress, header.len))
-                }
-                Err(wrong) => {
-                    self.sequence += 1;
-                    Err(wrong)
-                }
-            };
-            let (progress, len) = match progress {
-                Ok(done) => done,
-                Err(wrong) => {
-                    self.complain(&wrong, minor, out);
-                    return Err(wrong.violation(self.offset));
-                }
-            };
-            input.advance(len);
-            self.offset += len as u64;
-            if progress != Progress::More {
-                return Ok(progress);
-            }
-        }
+        self.take(input, out)
     }
 
     /// Bytes missing from the message that has begun; 0 if none.
     pub fn wanted(&self) -> usize {
-        self.wanted
+        self.received.wanted
     }
 
     /// Bytes taken from the input.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.received.offset
     }
 
-    /// One message, in its turn.
-    ///
-    /// # Errors
-    /// It is out of turn, or asks for what this side does not speak.
+    /// The same cookie is wanted both times.
+    fn check(&self, cookie: &[u8]) -> Result<(), ProtocolError> {
+        if everywire_auth::same_secret(&self.cookie, cookie) {
+            Ok(())
+        } else {
+            Err(ProtocolError::WrongCookie)
+        }
+    }
+}
+
+impl Handshake for Acceptor {
+    fn received(&mut self) -> &mut Received {
+        &mut self.received
+    }
+
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
         use HandshakeState::{ByteOrder, ConnectionCookie, ConnectionSetup, ProtocolCookie, ProtocolSetup};
         self.awaits = match (self.awaits, core) {
             (ByteOrder, Core::ByteOrder { little }) => {
-                self.little = *little;
+                self.received.little = *little;
                 ConnectionSetup
             }
             (ConnectionSetup, Core::ConnectionSetup { methods, versions, .. }) => {
@@ -144,7 +114,7 @@ impl Acceptor {
             (ProtocolSetup, Core::ProtocolSetup { opcode, protocol, methods, versions, .. }) => {
                 if *protocol != PROTOCOL {
                     // The error names the protocol: it is written here, where the name is at hand.
-                    let (class, sequence) = (Class::UNKNOWN_PROTOCOL, self.sequence);
+                    let (class, sequence) = (Class::UNKNOWN_PROTOCOL, self.received.sequence);
                     put_error(out, class, core.minor(), Severity::Protocol, sequence, protocol);
                     return Err(ProtocolError::UnknownProtocol);
                 }
@@ -160,7 +130,7 @@ impl Acceptor {
                 self.check(data)?;
                 let (version, opcode) = (self.version, OPCODE);
                 put_core(out, &Core::ProtocolReply { version, opcode, vendor: VENDOR, release: RELEASE });
-                let (peer_opcode, swap) = (self.peer_opcode, self.little != NATIVE_LITTLE);
+                let (peer_opcode, swap) = (self.peer_opcode, self.received.little != NATIVE_LITTLE);
                 return Ok(Progress::Done { peer_opcode, my_opcode: OPCODE, swap });
             }
             (ConnectionSetup | ConnectionCookie | ProtocolSetup | ProtocolCookie, Core::Ping) => {
@@ -174,16 +144,6 @@ impl Acceptor {
         Ok(Progress::More)
     }
 
-    /// The same cookie is wanted both times.
-    fn check(&self, cookie: &[u8]) -> Result<(), ProtocolError> {
-        if everywire_auth::same_secret(&self.cookie, cookie) {
-            Ok(())
-        } else {
-            Err(ProtocolError::WrongCookie)
-        }
-    }
-
-    /// Tells the peer what it did wrong, in ICE's terms.
     fn complain(&self, wrong: &ProtocolError, minor: u8, out: &mut Vec<u8>) {
         let (class, severity, reason): (u16, Severity, &[u8]) = match wrong {
             ProtocolError::UnknownProtocol => return,
@@ -202,7 +162,7 @@ impl Acceptor {
             ProtocolError::Value { .. } => (Class::BAD_VALUE, Severity::Connection, b""),
             _ => (Class::BAD_LENGTH, Severity::Connection, b""),
         };
-        put_error(out, class, minor, severity, self.sequence, reason);
+        put_error(out, class, minor, severity, self.received.sequence, reason);
     }
 }
 

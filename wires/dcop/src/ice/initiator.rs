@@ -4,9 +4,10 @@
 //! may demand the cookie, or not. Then it is done, and `Framing` takes over. An error of the peer is a
 //! refusal, whenever it comes; what this side does not expect is a violation, which nothing tells the peer.
 
-use super::core::{Core, HEADER, IceHeader, put_byte_order, put_core, reason};
+use super::core::{Core, put_byte_order, put_core, reason};
+use super::handshake::{Handshake, Received};
 use super::{MAGIC_COOKIE, NATIVE_LITTLE, PROTOCOL, Progress, ProtocolError, RELEASE, VENDOR, VERSION};
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use everywire_model::Violation;
 
 /// The opcode that this side gives to DCOP. The first number that is free, as in all clients.
@@ -19,12 +20,7 @@ pub struct Initiator {
     cookie: Option<Vec<u8>>,
     /// What has to come next.
     awaits: HandshakeState,
-    /// The peer's byte order.
-    little: bool,
-    /// Bytes of whole messages taken.
-    offset: u64,
-    /// See `wanted()`.
-    wanted: usize,
+    received: Received,
 }
 
 /// What has to come next.
@@ -43,7 +39,7 @@ impl Initiator {
     /// With the cookie of the authority file's entry for protocol `ICE` and the server's network id. Without one no
     /// authentication is offered, and most acceptors refuse.
     pub fn new(cookie: Option<Vec<u8>>) -> Self {
-        Self { cookie, awaits: HandshakeState::ByteOrder, little: NATIVE_LITTLE, offset: 0, wanted: 0 }
+        Self { cookie, awaits: HandshakeState::ByteOrder, received: Received::default() }
     }
 
     /// What to send first.
@@ -56,39 +52,46 @@ impl Initiator {
     /// # Errors
     /// The peer broke the protocol, or it refused: then the violation's name is [`ProtocolError::REFUSED`].
     pub fn receive(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Result<Progress, Violation> {
-        loop {
-            self.wanted = 0;
-            let Some(first) = input.first_chunk::<HEADER>() else { return Ok(Progress::More) };
-            let header = IceHeader::read(first, self.little).map_err(|wrong| wrong.violation(self.offset))?;
-            let Some(raw) = input.get(..header.len) else {
-                self.wanted = header.len - input.len();
-                return Ok(Progress::More);
-            };
-            let progress = Core::read(raw, self.little).and_then(|core| self.message(&core, out));
-            let progress = progress.map_err(|wrong| wrong.violation(self.offset))?;
-            input.advance(header.len);
-            self.offset += header.len as u64;
-            if progress != Progress::More {
-                return Ok(progress);
-            }
-        }
+        self.take(input, out)
     }
 
     /// Bytes missing from the message that has begun; 0 if none.
     pub fn wanted(&self) -> usize {
-        self.wanted
+        self.received.wanted
     }
 
-    /// One message, in its turn.
+    /// Answers with the cookie; `index` is the method that the peer has chosen of those offered.
+    fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
+        match &self.cookie {
+            Some(cookie) if index == 0 => {
+                put_core(out, &Core::AuthReply { data: cookie });
+                Ok(())
+            }
+            _ => {
+                let what = "index of an authentication method offered";
+                Err(ProtocolError::Value { what, value: index.into() })
+            }
+        }
+    }
+}
+
+impl Handshake for Initiator {
+    fn received(&mut self) -> &mut Received {
+        &mut self.received
+    }
+
     fn message(&mut self, core: &Core<'_>, out: &mut Vec<u8>) -> Result<Progress, ProtocolError> {
         use HandshakeState::{ByteOrder, Connection, ConnectionReply, Protocol, ProtocolReply};
         let methods: Vec<&[u8]> = self.cookie.iter().map(|_| MAGIC_COOKIE).collect();
         self.awaits = match (self.awaits, core) {
             (_, Core::Error { class, values, .. }) => {
-                return Err(ProtocolError::Refused { class: *class, reason: reason(values, self.little) });
+                return Err(ProtocolError::Refused {
+                    class: *class,
+                    reason: reason(values, self.received.little),
+                });
             }
             (ByteOrder, Core::ByteOrder { little }) => {
-                self.little = *little;
+                self.received.little = *little;
                 let (vendor, release): (&[u8], &[u8]) = (b"MIT", b"1.0");
                 let versions = vec![(1, 0)];
                 let must_authenticate = false;
@@ -125,7 +128,7 @@ impl Initiator {
                 if *opcode == 0 {
                     return Err(ProtocolError::Value { what: "opcode of a protocol", value: 0 });
                 }
-                let swap = self.little != NATIVE_LITTLE;
+                let swap = self.received.little != NATIVE_LITTLE;
                 return Ok(Progress::Done { peer_opcode: *opcode, my_opcode: OPCODE, swap });
             }
             (Connection | ConnectionReply | Protocol | ProtocolReply, Core::Ping) => {
@@ -137,20 +140,6 @@ impl Initiator {
             }
         };
         Ok(Progress::More)
-    }
-
-    /// Answers with the cookie; `index` is the method that the peer has chosen of those offered.
-    fn authenticate(&self, index: u8, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
-        match &self.cookie {
-            Some(cookie) if index == 0 => {
-                put_core(out, &Core::AuthReply { data: cookie });
-                Ok(())
-            }
-            _ => {
-                let what = "index of an authentication method offered";
-                Err(ProtocolError::Value { what, value: index.into() })
-            }
-        }
     }
 }
 

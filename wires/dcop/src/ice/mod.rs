@@ -9,6 +9,7 @@ mod acceptor;
 mod core;
 mod core_action;
 mod frame;
+mod handshake;
 mod initiator;
 mod violations;
 
@@ -19,8 +20,7 @@ pub use frame::{FRAME_HEADER, Frame, Framing, Head, Message, Peek, minor, put_me
 pub use initiator::Initiator;
 pub use violations::ProtocolError;
 
-/// Whether this machine's byte order is little-endian.
-pub const NATIVE_LITTLE: bool = cfg!(target_endian = "little");
+pub use everywire_model::aligned::NATIVE_LITTLE;
 
 /// The one authentication method.
 pub const MAGIC_COOKIE: &[u8] = b"MIT-MAGIC-COOKIE-1";
