@@ -3,7 +3,7 @@
 //!
 //! States: each of three timers is `Off`, `Wanted` (something asked for it since the last visit) or `At` an
 //! instant. A visit turns `Wanted` into `At`, and `At` that has passed into `Off`, reporting it as due.
-//! Errands have no delay: they are due at the visit that finds them wanted.
+//! Questions have no delay: they are due at the visit that finds them wanted.
 //!
 //! Invariant: whoever wants a timer calls `Objects::attend` after the lock is released, so that the keeper
 //! comes at once and starts it.
@@ -35,7 +35,7 @@ struct Timers {
     /// References to be given back that no call has carried away.
     flush: Timer,
     /// References to be asked for.
-    errands: Timer,
+    questions: Timer,
 }
 
 /// A timer begins only when the housekeeper comes: only he knows what time it is.
@@ -56,7 +56,7 @@ pub(super) struct DueTasks {
     /// References are to be given back.
     pub(super) flush: bool,
     /// There is something to ask other nodes for.
-    pub(super) errands: bool,
+    pub(super) questions: bool,
 }
 
 impl Clock {
@@ -84,8 +84,8 @@ impl Clock {
     }
 
     /// There is something to ask other nodes for.
-    pub(super) fn run_errands(&self, objects: &Arc<dyn Objects>) {
-        lock(&self.timers).errands = Timer::Wanted;
+    pub(super) fn ask_soon(&self, objects: &Arc<dyn Objects>) {
+        lock(&self.timers).questions = Timer::Wanted;
         objects.attend();
     }
 
@@ -97,14 +97,18 @@ impl Clock {
             Timer::Wanted => Some(self.born),
             Timer::At(at) => Some(at),
         };
-        [timers.period, timers.flush, timers.errands].into_iter().filter_map(due).min()
+        [timers.period, timers.flush, timers.questions].into_iter().filter_map(due).min()
     }
 
     /// What is to be done now; `period` is how long one is that begins. Timers that ran out are off.
     pub(super) fn visit(&self, now: Instant, period: Duration) -> DueTasks {
         let mut timers = lock(&self.timers);
-        let errands = std::mem::take(&mut timers.errands) != Timer::Off;
-        DueTasks { period: timers.period.visit(now, period), flush: timers.flush.visit(now, FLUSH), errands }
+        let questions = std::mem::take(&mut timers.questions) != Timer::Off;
+        DueTasks {
+            period: timers.period.visit(now, period),
+            flush: timers.flush.visit(now, FLUSH),
+            questions,
+        }
     }
 
     /// The period is over, and it has no more to run for, unless it is started anew.

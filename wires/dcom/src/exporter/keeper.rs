@@ -170,7 +170,7 @@ impl Exporter {
     }
 
     /// Asks for references where there are none left (3.2.4.4.1).
-    pub(super) fn run_errands(&self) {
+    pub(super) fn ask_for_references(&self) {
         let wanting = std::mem::take(&mut *lock(&self.pinger.wanting));
         let mut strangers = SilentNodes::default();
         for proxy in wanting.iter().filter_map(Weak::upgrade) {

@@ -126,7 +126,7 @@ impl Exporter {
         let resolver = proxy.oxid().bindings().clone();
         if std.public_refs == 0 {
             if self.pinger.want(&proxy) {
-                self.clock.run_errands(self.objects());
+                self.clock.ask_soon(self.objects());
             }
             self.pinger.linger(proxy);
         }
@@ -203,7 +203,7 @@ impl Exporter {
     fn import(&self, iid: Uuid, std: &StdObjRef, origin: &Origin<'_>) -> Arc<Proxy> {
         let proxy = self.imports.adopt(iid, std, origin);
         if std.public_refs == 0 && !proxy.unheld().is_empty() && self.pinger.want(&proxy) {
-            self.clock.run_errands(self.objects());
+            self.clock.ask_soon(self.objects());
         }
         self.clock.tick(self.objects());
         proxy

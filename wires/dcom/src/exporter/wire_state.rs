@@ -97,8 +97,8 @@ impl WireState for Exporter {
 
     fn tend(&self, now: Instant) {
         let due = self.clock.visit(now, self.period());
-        if due.errands {
-            self.run_errands();
+        if due.questions {
+            self.ask_for_references();
         }
         if due.flush {
             self.flush();

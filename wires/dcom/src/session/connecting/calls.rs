@@ -16,8 +16,8 @@
 //! entries of `waiting`.
 
 use super::state::{
-    CachedInterface, Connecting, Context, Errand, Goal, IDENTIFY, Job, OpaqueCall, PROTSEQS, PendingRequest,
-    Purpose, QueuedCall, Recent, Results, Stage, Target,
+    CachedInterface, Connecting, Context, Goal, IDENTIFY, Job, OpaqueCall, PROTSEQS, PendingRequest, Purpose,
+    QueuedCall, Recent, Results, Stage, SystemRequest, Target,
 };
 use crate::activation::Activation;
 use crate::classes::declared;
@@ -161,7 +161,13 @@ impl Connecting {
         let version = (VERSION.0.into(), self.orpc_minor);
         let (iids, protseqs, impersonation) = (vec![iid], PROTSEQS.to_vec(), IDENTIFY);
         let asked = Activation { clsid, iids, class_object: false, version, protseqs, impersonation };
-        self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: false, lead: None })
+        self.ask(SystemRequest::Activate {
+            asked,
+            profile: profile.clone(),
+            old: false,
+            passed: false,
+            lead: None,
+        })
     }
 
     /// Asks where an object is.
@@ -180,7 +186,7 @@ impl Connecting {
             let reference = self.exporter.as_ref().ok_or_else(no_node)?.located(&proxy, None);
             return Ok(self.answer_at_once(Outcome::Moved(reference)));
         }
-        Ok(self.ask(Errand::Resolve { proxy, profile: profile.clone() }))
+        Ok(self.ask(SystemRequest::Resolve { proxy, profile: profile.clone() }))
     }
 
     /// Asks whether an object is there.
@@ -199,12 +205,12 @@ impl Connecting {
             if let Some(only) = self.only {
                 return self.query_first(only, proxy, IUNKNOWN);
             }
-            return Ok(self.ask(Errand::Query { proxy, iid: IUNKNOWN }));
+            return Ok(self.ask(SystemRequest::Query { proxy, iid: IUNKNOWN }));
         }
         if let Some(clsid) = class_of(profile) {
             return Ok(self.activate(clsid, IUNKNOWN, profile));
         }
-        Ok(self.ask(Errand::Alive))
+        Ok(self.ask(SystemRequest::Alive))
     }
 
     /// Whether a request may be sent now.
@@ -357,7 +363,7 @@ impl Connecting {
 
     /// Withdraws a call: tells the peer, and forgets it.
     /// The peer may answer before it sees the cancel; such an answer finds nobody waiting and is dropped. A
-    /// call that waits for an errand leaves it running, since others may wait for it too.
+    /// call that waits for a system request leaves it running, since others may wait for it too.
     pub(super) fn withdraw(&mut self, serial: u64) {
         let sent = |waiting: &PendingRequest| waiting.purpose.serial() == Some(serial);
         if let Some(index) = self.waiting.iter().position(sent) {

@@ -1,10 +1,10 @@
-//! What waits: calls that miss something, and errands for what they miss, in the order in which they came.
+//! What waits: calls that miss something, and system requests for what they miss, in the order in which they came.
 //!
 //! States: `jobs` holds what cannot be sent. Every event that may change that (an answer, an accepted
 //! context, readiness) calls `pump`, which looks at each job once, in order.
 //!
 //! Invariants: what a job needs stands before it in the queue, or was sent already. Two calls that need the
-//! same interface share one errand. Where the peer takes one call at a time, nothing is sent before its last
+//! same interface share one system request. Where the peer takes one call at a time, nothing is sent before its last
 //! answer has come.
 //!
 //! Wine's connections carry one interface: what is another's goes on to a connection of its own, by a way that says so. Wine's
@@ -13,11 +13,11 @@
 
 use super::binding::syntax;
 use super::calls::{no_interface, no_node, no_such_interface};
-use super::errands::may_be_elsewhere;
 use super::state::{
-    Connecting, ContextState, Errand, Goal, Job, PendingRequest, Progress, Purpose, QueuedCall, Stage,
+    Connecting, ContextState, Goal, Job, PendingRequest, Progress, Purpose, QueuedCall, Stage, SystemRequest,
     Target, Task,
 };
+use super::system_requests::may_be_elsewhere;
 use crate::exporter::Proxy;
 use crate::frame::Header;
 use crate::pdu::Syntax;
@@ -37,10 +37,10 @@ impl Connecting {
                 return;
             }
             let Some(job) = self.jobs.remove(at) else { return };
-            // Each job goes as far as it can now: it is sent, must wait, needs an errand first, or has failed.
+            // Each job goes as far as it can now: it is sent, must wait, needs a system request first, or has failed.
             let progress = match job {
                 Job::Call(held) => self.advance_call(held),
-                Job::Errand(task) => self.advance_errand(task),
+                Job::System(task) => self.advance_request(task),
             };
             match progress {
                 Progress::Done => {}
@@ -54,7 +54,7 @@ impl Connecting {
                     if self.is_asked(&task) {
                         at += 1;
                     } else {
-                        self.jobs.insert(at, Job::Errand(task));
+                        self.jobs.insert(at, Job::System(task));
                     }
                 }
             }
@@ -66,7 +66,7 @@ impl Connecting {
         self.waiting.is_empty() && self.contexts.iter().all(|context| context.stage != Stage::Asked)
     }
 
-    /// An errand that the call needs is returned, not queued here: only `pump` knows the call's place in the
+    /// A system request that the call needs is returned, not queued here: only `pump` knows the call's place in the
     /// queue.
     fn advance_call(&mut self, mut held: Box<QueuedCall>) -> Progress {
         // The one begins as the other, and is mostly agreed on by then.
@@ -82,7 +82,7 @@ impl Connecting {
                 Some(ipid) => Some(ipid),
                 None => {
                     // The context is asked for at the same time.
-                    let task = Task::new(Errand::Query { proxy: Arc::clone(proxy), iid });
+                    let task = Task::new(SystemRequest::Query { proxy: Arc::clone(proxy), iid });
                     return Progress::Needs(Job::Call(held), Box::new(task));
                 }
             },
@@ -127,8 +127,8 @@ impl Connecting {
         let failure = no_such_interface(syntax.id);
         match goal {
             Goal::Node { way: Some(profile), .. } if may_be_elsewhere(&profile) => {
-                let errand = Errand::Map { syntax, profile };
-                self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
+                let request = SystemRequest::Map { syntax, profile };
+                self.jobs.push_back(Job::System(Box::new(Task { request, waiters: vec![serial] })));
             }
             _ => self.reply(serial, Outcome::Failed(failure)),
         }
@@ -148,14 +148,14 @@ impl Connecting {
         }
     }
 
-    /// The errands that wait or were sent.
+    /// The system requests that wait or were sent.
     pub(super) fn tasks(&mut self) -> impl Iterator<Item = &mut Task> {
         let held = self.jobs.iter_mut().filter_map(|job| match job {
-            Job::Errand(task) => Some(&mut **task),
+            Job::System(task) => Some(&mut **task),
             Job::Call(_) => None,
         });
         let sent = self.waiting.iter_mut().filter_map(|waiting| match &mut waiting.purpose {
-            Purpose::Errand(task) => Some(&mut **task),
+            Purpose::System(task) => Some(&mut **task),
             Purpose::Call { .. } | Purpose::Held(_) => None,
         });
         held.chain(sent)
@@ -163,15 +163,15 @@ impl Connecting {
 
     /// Whether the same is being asked for.
     fn is_asked(&mut self, task: &Task) -> bool {
-        self.tasks().any(|other| task.errand.is_same(&other.errand))
+        self.tasks().any(|other| task.request.is_same(&other.request))
     }
 
     /// Asks for something on behalf of a call; calls that ask for the same share the answer.
-    pub(super) fn ask(&mut self, errand: Errand) -> CallId {
+    pub(super) fn ask(&mut self, request: SystemRequest) -> CallId {
         let serial = self.take_serial();
-        let shared = self.tasks().find(|task| errand.is_same(&task.errand));
+        let shared = self.tasks().find(|task| request.is_same(&task.request));
         if shared.map(|task| task.waiters.push(serial)).is_none() {
-            self.jobs.push_back(Job::Errand(Box::new(Task { errand, waiters: vec![serial] })));
+            self.jobs.push_back(Job::System(Box::new(Task { request, waiters: vec![serial] })));
             self.pump();
         }
         CallId(serial)
@@ -181,22 +181,22 @@ impl Connecting {
     pub(super) fn fail_job(&mut self, job: Job, failure: &Failure) {
         match job {
             Job::Call(held) => self.reply(held.serial, Outcome::Failed(failure.clone())),
-            Job::Errand(task) => self.fail_task(*task, failure),
+            Job::System(task) => self.fail_task(*task, failure),
         }
     }
 
-    /// An errand failed: so does whoever waits for it.
+    /// A system request failed: so does whoever waits for it.
     /// For an interface that was asked for, the calls that need it are among the jobs and fail with it.
     /// Of calls that wait nothing was sent; an activation, and what is asked for somebody else, is the call itself.
     pub(super) fn fail_task(&mut self, task: Task, failure: &Failure) {
         let mut failure = failure.clone();
-        if !task.errand.is_call() {
+        if !task.request.is_call() {
             failure = failure.with_completed(Completed::No);
         }
         for serial in task.waiters {
             self.reply(serial, Outcome::Failed(failure.clone()));
         }
-        if let Errand::Query { proxy, iid } = &task.errand {
+        if let SystemRequest::Query { proxy, iid } = &task.request {
             self.fail_calls(proxy, *iid, &failure);
         }
     }
@@ -237,7 +237,7 @@ impl Connecting {
         if only != REM_UNKNOWN {
             return self.send_on(&proxy, REM_UNKNOWN);
         }
-        Ok(self.ask(Errand::Query { proxy, iid }))
+        Ok(self.ask(SystemRequest::Query { proxy, iid }))
     }
 
     /// Whoever asked an object for an interface in order to call it goes on to that one's connection.

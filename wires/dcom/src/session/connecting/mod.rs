@@ -1,8 +1,8 @@
 //! The side that connects.
 //!
 //! `state` is what a session knows and has to do; the other files are what it does: `binding` agrees on contexts
-//! and says who calls, `calls` sends calls, `jobs` are the calls that wait for something and the errands they wait
-//! for, `errands` asks for what they need and where procedures are, `passing` has calls that pass without a
+//! and says who calls, `calls` sends calls, `jobs` are the calls that wait for something and the system requests they wait
+//! for, `system_requests` asks for what they need and where procedures are, `passing` has calls that pass without a
 //! contract, `replies` takes answers.
 //!
 //! States: `channel.state` goes from `Unbound` (a bind was sent) to `Open` (it was accepted) to `Over`;
@@ -17,11 +17,11 @@
 
 mod binding;
 mod calls;
-mod errands;
 mod jobs;
 mod passing;
 mod replies;
 mod state;
+mod system_requests;
 
 pub use state::Connecting;
 
@@ -127,7 +127,7 @@ impl Connecting {
     fn fail_all(&mut self, failure: &Failure) {
         for waiting in std::mem::take(&mut self.waiting) {
             match waiting.purpose {
-                Purpose::Errand(task) => self.fail_task(*task, failure),
+                Purpose::System(task) => self.fail_task(*task, failure),
                 call => {
                     if let Some(serial) = call.serial() {
                         self.reply(serial, Outcome::Failed(failure.clone()));

@@ -16,11 +16,12 @@
 
 use super::binding::syntax;
 use super::calls::{is_at_exporter, no_node};
-use super::errands::after_that;
 use super::replies::{last_number, leading_that};
 use super::state::{
-    Connecting, ContextState, Errand, Goal, IDENTIFY, OpaqueCall, PROTSEQS, QueuedCall, Results, Target,
+    Connecting, ContextState, Goal, IDENTIFY, OpaqueCall, PROTSEQS, QueuedCall, Results, SystemRequest,
+    Target,
 };
+use super::system_requests::after_that;
 use crate::activation::{Activated, remote, scm};
 use crate::exporter::{Adopted, Found, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};
@@ -172,14 +173,20 @@ impl Connecting {
         let mut asked = parsed.map_err(|violation| violation.at(body.base))?;
         if let Some(proxy) = meant {
             // It is there already.
-            return Ok(self.ask(Errand::QueryFor { proxy, iids: asked.iids }));
+            return Ok(self.ask(SystemRequest::QueryFor { proxy, iids: asked.iids }));
         }
         if !profile.key.is_empty() {
             asked.clsid = clsid_of_key(&profile.key);
         }
         (asked.protseqs, asked.impersonation) = (PROTSEQS.to_vec(), IDENTIFY);
         let lead = MessagePrefix::hops(carries.headers);
-        Ok(self.ask(Errand::Activate { asked, profile: profile.clone(), old: false, passed: true, lead }))
+        Ok(self.ask(SystemRequest::Activate {
+            asked,
+            profile: profile.clone(),
+            old: false,
+            passed: true,
+            lead,
+        }))
     }
 
     /// Asks an object for interfaces that somebody else asked it for.
@@ -190,7 +197,7 @@ impl Connecting {
         let body = body.ok_or_else(|| needs_contract("a call of the node itself"))?;
         let query = remunknown::parse_query_request(Get::of(body), number == opnum::REM_QUERY_INTERFACE2);
         let query = query.map_err(|violation| violation.at(body.base))?;
-        Ok(self.ask(Errand::QueryFor { proxy, iids: query.iids }))
+        Ok(self.ask(SystemRequest::QueryFor { proxy, iids: query.iids }))
     }
 
     /// The object that was made on behalf of somebody else.

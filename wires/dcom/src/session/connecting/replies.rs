@@ -112,11 +112,11 @@ impl Connecting {
         }
         let other_version = fault.status == hresult::RPC_E_VERSION_MISMATCH;
         match self.settle(header.call) {
-            Some(Purpose::Errand(task)) => {
+            Some(Purpose::System(task)) => {
                 if doubtful {
                     self.remember_doubt(header.call);
                 }
-                self.errand_fault(*task, fault.status, &failure);
+                self.request_failed(*task, fault.status, &failure);
             }
             Some(Purpose::Held(held)) if other_version && !doubtful => self.send_older(held, failure),
             Some(call) => {
@@ -212,7 +212,7 @@ impl Connecting {
         let (serial, results) = match purpose {
             Purpose::Call { serial, results } => (serial, results),
             Purpose::Held(held) => return self.held_in(&held, stub, little),
-            Purpose::Errand(task) => return self.errand_in(*task, &stub, little),
+            Purpose::System(task) => return self.request_answered(*task, &stub, little),
         };
         let outcome = if results.orpc {
             self.orpc_outcome(stub, little, results).unwrap_or_else(Outcome::Failed)

@@ -1,11 +1,11 @@
 //! What a connecting session knows: of the connection, of what was agreed on, of what the peer has to answer;
-//! and what it has to do: calls that were sent or wait, errands, and what each of them is kept by.
+//! and what it has to do: calls that were sent or wait, system requests, and what each of them is kept by.
 //!
 //! States of a presentation context (`Stage`): asked for, accepted or refused; it never goes back.
 //!
 //! Invariants: call numbers in `waiting` ascend (wrapping). A `QueuedCall` is made by `calls` or `passing` and
 //! consumed when it is sent, unless it may have to be sent again: then it waits for its answer as
-//! `Purpose::QueuedCall`. A `Task` is made for an errand and consumed by its answer or its failure.
+//! `Purpose::QueuedCall`. A `Task` is made for a system request and consumed by its answer or its failure.
 
 use crate::activation::Activation;
 use crate::exporter::{Exporter, Proxy};
@@ -49,7 +49,7 @@ pub struct Connecting {
     pub(super) waiting: VecDeque<PendingRequest>,
     pub(super) next_call: u32,
     pub(super) next_serial: u64,
-    /// What waits for an errand, for its turn, or for being let in.
+    /// What waits for a system request, for its turn, or for being let in.
     pub(super) jobs: VecDeque<Job>,
     /// The only interface that it can call, where the peer takes no other.
     pub(super) only: Option<Uuid>,
@@ -103,7 +103,7 @@ pub(super) enum Purpose {
     },
     /// One that may be sent again, or was sent by Invoke.
     Held(Box<QueuedCall>),
-    Errand(Box<Task>),
+    System(Box<Task>),
 }
 
 impl Purpose {
@@ -112,7 +112,7 @@ impl Purpose {
         match self {
             Self::Call { serial, .. } => Some(*serial),
             Self::Held(held) => Some(held.serial),
-            Self::Errand(_) => None,
+            Self::System(_) => None,
         }
     }
 
@@ -121,7 +121,7 @@ impl Purpose {
         match self {
             Self::Call { results, .. } => results.passed,
             Self::Held(held) => held.target.results.passed,
-            Self::Errand(_) => false,
+            Self::System(_) => false,
         }
     }
 }
@@ -184,7 +184,7 @@ pub(super) enum Job {
     /// A call of the user.
     Call(Box<QueuedCall>),
     /// Something that must be asked before.
-    Errand(Box<Task>),
+    System(Box<Task>),
 }
 
 /// A call that cannot be sent yet.
@@ -237,16 +237,16 @@ pub(super) enum ContextState {
     Refused,
 }
 
-/// An errand, and the calls that its answer answers.
+/// A system request, and the calls that its answer answers.
 pub(super) struct Task {
-    pub(super) errand: Errand,
-    /// Serials of the calls that end with the errand; empty for what nobody waits for, and for
-    /// `Errand::Query`, whose calls are jobs.
+    pub(super) request: SystemRequest,
+    /// Serials of the calls that end with the request; empty for what nobody waits for, and for
+    /// `SystemRequest::Query`, whose calls are jobs.
     pub(super) waiters: Vec<u64>,
 }
 
 /// What this side asks on its own account, before or beside calls of the user.
-pub(super) enum Errand {
+pub(super) enum SystemRequest {
     /// An object of a class is to be made.
     Activate {
         asked: Activation,
@@ -273,13 +273,13 @@ pub(super) enum Errand {
 }
 
 impl Task {
-    pub(super) fn new(errand: Errand) -> Self {
-        Self { errand, waiters: Vec::new() }
+    pub(super) fn new(request: SystemRequest) -> Self {
+        Self { request, waiters: Vec::new() }
     }
 }
 
-impl Errand {
-    /// Whether the answer to another errand answers this one, too. References that are granted for one caller nobody else may share.
+impl SystemRequest {
+    /// Whether the answer to another system request answers this one, too. References that are granted for one caller nobody else may share.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -1,13 +1,13 @@
-//! Errands: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2,
+//! System requests: what this side asks the peer by itself, so that a call can be made (MS-DCOM 3.2.4.1, 3.2.4.2,
 //! 3.2.4.4).
 //!
-//! An errand is a `Task` with the serials of the calls that wait for it. It waits among the jobs until its
-//! interface has a presentation context, then it is sent and stands in `waiting` as a `Purpose::Errand`. Its
+//! A system request is a `Task` with the serials of the calls that wait for it. It waits among the jobs until its
+//! interface has a presentation context, then it is sent and stands in `waiting` as a `Purpose::System`. Its
 //! answer becomes an `Outcome::Moved` (the call goes on at the reference that was found), or wakes the jobs
-//! that need what was learnt (`Errand::Query`). Where procedures are served, the endpoint mapper of their host is
+//! that need what was learnt (`SystemRequest::Query`). Where procedures are served, the endpoint mapper of their host is
 //! asked (C706 appendix O, `ept_map`).
 //!
-//! Invariants: whoever waits for an errand gets its failure if it fails. An activation is tried by
+//! Invariants: whoever waits for a system request gets its failure if it fails. An activation is tried by
 //! IRemoteSCMActivator, then by the older IRemoteActivation, and by lower versions of ORPC, as long as the
 //! peer says that it has not executed anything. References that an answer grants are entered in the proxy
 //! before anybody is told.
@@ -15,7 +15,8 @@
 use super::binding::syntax;
 use super::calls::{lower, no_node, no_such_interface};
 use super::state::{
-    Connecting, ContextState, Errand, Job, PROTSEQS, PendingRequest, Progress, Purpose, Results, Target, Task,
+    Connecting, ContextState, Job, PROTSEQS, PendingRequest, Progress, Purpose, Results, SystemRequest,
+    Target, Task,
 };
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::bindings::RESOLVER_PORT;
@@ -43,8 +44,8 @@ use everywire_model::{
 use std::net::Ipv4Addr;
 use uuid::Uuid;
 
-/// What a request for an errand says.
-struct ErrandRequest {
+/// What a system request says.
+struct RequestParts {
     iid: Uuid,
     opnum: u16,
     object: Option<Uuid>,
@@ -53,10 +54,10 @@ struct ErrandRequest {
 }
 
 impl Connecting {
-    /// Sends what an errand asks, if the peer has an interface for it.
-    pub(super) fn advance_errand(&mut self, mut task: Box<Task>) -> Progress {
-        let (ErrandRequest { iid, opnum, object, minor, stub }, context) = loop {
-            let question = match self.question(&task.errand) {
+    /// Sends a system request, if the peer has an interface for it.
+    pub(super) fn advance_request(&mut self, mut task: Box<Task>) -> Progress {
+        let (RequestParts { iid, opnum, object, minor, stub }, context) = loop {
+            let question = match self.question(&task.request) {
                 Ok(question) => question,
                 Err(failure) => {
                     self.fail_task(*task, &failure);
@@ -69,10 +70,10 @@ impl Connecting {
                     if !asked {
                         self.send_alter(syntax(question.iid));
                     }
-                    return Progress::Waits(Job::Errand(task));
+                    return Progress::Waits(Job::System(task));
                 }
                 ContextState::Refused => {
-                    if !fall_back(&mut task.errand) {
+                    if !fall_back(&mut task.request) {
                         let failure = no_such_interface(question.iid);
                         self.fail_task(*task, &failure);
                         return Progress::Done;
@@ -82,8 +83,8 @@ impl Connecting {
         };
         let results = Results { orpc: is_orpc(iid), ..Results::default() };
         let target = Target { syntax: syntax(iid), context, opnum, object, minor, results };
-        let lead = match &task.errand {
-            Errand::Activate { lead, .. } => lead.as_ref(),
+        let lead = match &task.request {
+            SystemRequest::Activate { lead, .. } => lead.as_ref(),
             _ => None,
         };
         let sent = self.send_request(&target, Expects::Reply, lead, |out, _| {
@@ -93,8 +94,8 @@ impl Connecting {
         match sent {
             Ok(call) => {
                 // Asked for while the activation is under way, which saves a round trip.
-                let next = self.next_interface(&task.errand);
-                self.waiting.push_back(PendingRequest { call, purpose: Purpose::Errand(task) });
+                let next = self.next_interface(&task.request);
+                self.waiting.push_back(PendingRequest { call, purpose: Purpose::System(task) });
                 if let Some(next) = next {
                     self.send_alter(next);
                 }
@@ -106,48 +107,48 @@ impl Connecting {
 
     /// The interface that will be called of what is asked for, if that may well be on this same connection: a resolver on the
     /// port that all look for mostly serves no objects itself.
-    fn next_interface(&self, errand: &Errand) -> Option<Syntax> {
-        let Errand::Activate { asked, profile, passed: false, .. } = errand else { return None };
+    fn next_interface(&self, request: &SystemRequest) -> Option<Syntax> {
+        let SystemRequest::Activate { asked, profile, passed: false, .. } = request else { return None };
         let next = syntax(*asked.iids.first()?);
         let here = self.channel.multiplex && !may_be_elsewhere(profile) && next.id != IUNKNOWN;
         (here && matches!(self.way(&next), ContextState::Missing { asked: false })).then_some(next)
     }
 
-    /// The request of an errand. `Err`: what it asks for cannot be asked, since the proxy is not resolved.
-    fn question(&self, errand: &Errand) -> Result<ErrandRequest, Failure> {
+    /// How a system request is said. `Err`: what it asks for cannot be asked, since the proxy is not resolved.
+    fn question(&self, request: &SystemRequest) -> Result<RequestParts, Failure> {
         let minor = self.orpc_minor;
-        let of_node = |iid, opnum, stub| ErrandRequest { iid, opnum, object: None, minor, stub };
-        Ok(match errand {
-            Errand::Activate { asked, old, .. } => {
+        let of_node = |iid, opnum, stub| RequestParts { iid, opnum, object: None, minor, stub };
+        Ok(match request {
+            SystemRequest::Activate { asked, old, .. } => {
                 let ours = Activation { version: (VERSION.0.into(), minor), ..asked.clone() };
                 match old {
                     true => of_node(REMOTE_ACTIVATION, 0, remote::write_request(&ours)),
                     false => of_node(SCM_ACTIVATOR, scm::opnum(&ours), scm::write_request(&ours)),
                 }
             }
-            Errand::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
-            Errand::Resolve { proxy, .. } => {
+            SystemRequest::QueryFor { proxy, iids } => self.querying(proxy, iids.clone())?,
+            SystemRequest::Resolve { proxy, .. } => {
                 let stub = resolver::resolve_oxid2_request(proxy.oxid().id(), &PROTSEQS);
                 of_node(OBJECT_EXPORTER, resolver::opnum::RESOLVE_OXID2, stub)
             }
-            Errand::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
-            Errand::Map { syntax, .. } => of_node(ENDPOINT_MAPPER, MAP_NUMBER, map_request(syntax)?),
-            Errand::Alive => of_node(OBJECT_EXPORTER, resolver::opnum::SERVER_ALIVE, Vec::new()),
-            Errand::Release { node, minor, refs } => {
+            SystemRequest::Query { proxy, iid } => self.querying(proxy, vec![*iid])?,
+            SystemRequest::Map { syntax, .. } => of_node(ENDPOINT_MAPPER, MAP_NUMBER, map_request(syntax)?),
+            SystemRequest::Alive => of_node(OBJECT_EXPORTER, resolver::opnum::SERVER_ALIVE, Vec::new()),
+            SystemRequest::Release { node, minor, refs } => {
                 let (opnum, stub) = (remunknown::opnum::REM_RELEASE, remunknown::refs_request(refs));
-                ErrandRequest { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
+                RequestParts { iid: self.node_interface(), opnum, object: Some(*node), minor: *minor, stub }
             }
         })
     }
 
     /// RemQueryInterface, addressed to the exporter's own IRemUnknown; any IPID of the object will do.
-    fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<ErrandRequest, Failure> {
+    fn querying(&self, proxy: &Proxy, iids: Vec<Uuid>) -> Result<RequestParts, Failure> {
         let resolution = proxy.oxid().resolution().ok_or_else(no_node)?;
         let query = Query { ipid: proxy.any_ipid(), refs: PUBLIC_REFS, iids };
         let stub = remunknown::query_request(&query);
         let minor = resolution.version.1.min(VERSION.1.into());
         let opnum = remunknown::opnum::REM_QUERY_INTERFACE;
-        Ok(ErrandRequest {
+        Ok(RequestParts {
             iid: self.node_interface(),
             opnum,
             object: Some(resolution.rem_unknown),
@@ -177,44 +178,44 @@ impl Connecting {
         let released = oxid.take_releases().into_iter();
         let refs: Vec<_> = released.map(|(ipid, public)| Refs { ipid, public, private: 0 }).collect();
         for refs in refs.chunks(RELEASED_AT_ONCE) {
-            let task = Box::new(Task::new(Errand::Release { node, minor, refs: refs.to_vec() }));
+            let task = Box::new(Task::new(SystemRequest::Release { node, minor, refs: refs.to_vec() }));
             if self.channel.multiplex {
-                if let Progress::Waits(job) = self.advance_errand(task) {
+                if let Progress::Waits(job) = self.advance_request(task) {
                     self.jobs.push_back(job);
                 }
             } else {
                 // Its turn comes after the call.
-                self.jobs.push_back(Job::Errand(task));
+                self.jobs.push_back(Job::System(task));
             }
         }
     }
 
-    /// The answer to an errand.
-    pub(super) fn errand_in(&mut self, task: Task, stub: &Bytes, little: bool) {
-        let Task { errand, waiters } = task;
-        let outcome = match &errand {
-            Errand::Activate { asked, profile, old, passed, .. } => {
+    /// The answer to a system request.
+    pub(super) fn request_answered(&mut self, task: Task, stub: &Bytes, little: bool) {
+        let Task { request, waiters } = task;
+        let outcome = match &request {
+            SystemRequest::Activate { asked, profile, old, passed, .. } => {
                 self.activated(stub, little, &asked.iids, *old, profile).and_then(|(found, activated)| {
                     if *passed { self.adopted(&found, activated) } else { Ok(Outcome::Moved(found)) }
                 })
             }
-            Errand::Resolve { proxy, profile } => {
+            SystemRequest::Resolve { proxy, profile } => {
                 self.resolved(stub, little, proxy, profile).map(Outcome::Moved)
             }
-            Errand::Map { syntax, profile } => {
+            SystemRequest::Map { syntax, profile } => {
                 let answer = ndr::body(stub.clone(), 0, little, self.channel.limits.budget);
                 moved(&answer, syntax, profile).map(Outcome::Moved)
             }
-            Errand::Query { proxy, iid } => {
+            SystemRequest::Query { proxy, iid } => {
                 let way = found(stub, little, proxy, *iid).and_then(|()| self.found_on(proxy, *iid));
                 way.map(|way| way.map_or_else(|| self.nothing(), Outcome::Moved))
             }
-            Errand::QueryFor { proxy, iids } => self.queried(stub, little, proxy, iids),
-            Errand::Alive | Errand::Release { .. } => Ok(self.nothing()),
+            SystemRequest::QueryFor { proxy, iids } => self.queried(stub, little, proxy, iids),
+            SystemRequest::Alive | SystemRequest::Release { .. } => Ok(self.nothing()),
         };
         match outcome {
             Ok(outcome) => {
-                if let Errand::Query { proxy, iid } = &errand
+                if let SystemRequest::Query { proxy, iid } = &request
                     && proxy.ipid(*iid).is_none()
                 {
                     // Asking again would get the same answer.
@@ -225,7 +226,7 @@ impl Connecting {
                     self.reply(serial, outcome.clone());
                 }
             }
-            Err(failure) => self.fail_task(Task { errand, waiters }, &failure),
+            Err(failure) => self.fail_task(Task { request, waiters }, &failure),
         }
         self.pump();
     }
@@ -272,14 +273,14 @@ impl Connecting {
         Ok(self.exporter.as_ref().ok_or_else(no_node)?.resolved(proxy, resolved, profile))
     }
 
-    /// An errand failed at the peer: there may be another way.
+    /// A system request failed at the peer: there may be another way.
     /// Only a fault that says "no such interface" or "not this version" has another way; whoever waits gets
     /// all others.
-    pub(super) fn errand_fault(&mut self, mut task: Task, status: u32, failure: &Failure) {
+    pub(super) fn request_failed(&mut self, mut task: Task, status: u32, failure: &Failure) {
         let unknown = matches!(status, hresult::NCA_UNK_IF | hresult::NCA_OP_RNG_ERROR);
-        let again = match &task.errand {
-            Errand::Activate { .. } if unknown => fall_back(&mut task.errand),
-            Errand::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
+        let again = match &task.request {
+            SystemRequest::Activate { .. } if unknown => fall_back(&mut task.request),
+            SystemRequest::Activate { .. } if status == hresult::RPC_E_VERSION_MISMATCH => {
                 let older = lower(self.orpc_minor);
                 self.orpc_minor = older.unwrap_or(self.orpc_minor);
                 older.is_some()
@@ -287,7 +288,7 @@ impl Connecting {
             _ => false,
         };
         if again {
-            self.jobs.push_front(Job::Errand(Box::new(task)));
+            self.jobs.push_front(Job::System(Box::new(task)));
         } else {
             self.fail_task(task, failure);
         }
@@ -299,9 +300,9 @@ impl Connecting {
 const RELEASED_AT_ONCE: usize = 500;
 
 /// Goes over to the older interface; whether there is one.
-fn fall_back(errand: &mut Errand) -> bool {
-    match errand {
-        Errand::Activate { old, .. } => !std::mem::replace(old, true),
+fn fall_back(request: &mut SystemRequest) -> bool {
+    match request {
+        SystemRequest::Activate { old, .. } => !std::mem::replace(old, true),
         // The first refusal was IRemUnknown2's: `node_interface` knows.
         _ => false,
     }
