@@ -1,7 +1,7 @@
 //! The connecting side of the HTTP bindings.
 //!
 //! A session turns calls into requests and responses into outcomes. Only one request is in flight; others
-//! wait in `queue`. Besides messages there are errands that the exchange knows nothing of: probes, and
+//! wait in `queue`. Besides messages there are requests that the exchange knows nothing of: probes, and
 //! pages of a description.
 //!
 //! State: the exchange (envelopes, calls that wait for answers), HTTP's half of the connection
@@ -52,7 +52,7 @@ use std::time::Instant;
 pub const GET: &str = "wcf:get";
 
 /// Numbers of requests that the exchange knows nothing of begin here.
-const ERRANDS: u64 = 1 << 62;
+const OWN_REQUESTS: u64 = 1 << 62;
 
 /// The connecting side of a connection.
 pub struct Connecting {
@@ -76,7 +76,7 @@ pub struct Connecting {
     action: Option<(Arc<str>, HeaderMap)>,
     format: LastFormat,
     /// The next number of a request that the exchange does not know.
-    errands: u64,
+    next_own: u64,
     /// The call that gets a page for a hop's caller, and the address at which that caller asks for it.
     page: Option<(CallId, Box<str>)>,
     /// Calls of a reliable session that have no outcome yet, whose messages go when the session lets them; `None` without such
@@ -155,7 +155,7 @@ impl Connecting {
             target: None,
             action: None,
             format: LastFormat::default(),
-            errands: ERRANDS,
+            next_own: OWN_REQUESTS,
             page: None,
             reliable: (settings.reliable && dialect.addressing).then(Vec::new),
             refusal: None,
@@ -306,14 +306,14 @@ impl Connecting {
     }
 
     /// Asks for a page in place of an object's operation.
-    fn errand(&mut self, key: &Bytes, query: Option<&str>, kind: Asking) -> Result<CallId, Failure> {
+    fn own_request(&mut self, key: &Bytes, query: Option<&str>, kind: Asking) -> Result<CallId, Failure> {
         let mut request = Request::new(Vec::new());
         *request.uri_mut() = uri(key, self.query(query).as_deref())?;
         *request.headers_mut() = self.common.clone();
         request.headers_mut().remove(CONTENT_TYPE);
         request.headers_mut().remove(ACCEPT_ENCODING);
-        let id = CallId(self.errands);
-        self.errands += 1;
+        let id = CallId(self.next_own);
+        self.next_own += 1;
         self.queue.push_back((Flight { id, key: key.clone(), kind }, request));
         self.go();
         Ok(id)
@@ -402,7 +402,7 @@ impl Session for Connecting {
         if let everywire_model::Method::Typed { operation, .. } = call.method
             && let Some(query) = contract::note(&operation.notes, GET)
         {
-            return self.errand(key, Some(query), Asking::Page);
+            return self.own_request(key, Some(query), Asking::Page);
         }
         if let Some(begun) = self.pass_page(call) {
             return begun;
@@ -425,7 +425,7 @@ impl Session for Connecting {
     }
 
     fn probe(&mut self, _: Instant, profile: &Profile) -> Result<CallId, Failure> {
-        self.errand(&profile.key, None, Asking::Probe)
+        self.own_request(&profile.key, None, Asking::Probe)
     }
 
     fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ impl Connecting {
         let (url, query) = asked(operation)?;
         // A message has an envelope, whatever action it names.
         call.arguments.carries().body.filter(|body| body.bytes.is_empty())?;
-        let begun = self.errand(&call.profile.key, Some(query), Asking::Page);
+        let begun = self.own_request(&call.profile.key, Some(query), Asking::Page);
         if let Ok(id) = begun {
             self.page = Some((id, url.into()));
         }

@@ -29,8 +29,8 @@ impl Connecting {
             let known = call.map(|call| &call.key).or_else(|| Some(&self.target.as_ref()?.0));
             let Some(key) = known.or_else(|| Some(&calls.first()?.key)).cloned() else { continue };
             let id = flushed.call.unwrap_or_else(|| {
-                self.errands += 1;
-                CallId(self.errands)
+                self.next_own += 1;
+                CallId(self.next_own)
             });
             let action = flushed.action.unwrap_or_else(|| "".into());
             match self.message(&key, &action, envelope) {
