@@ -10,6 +10,6 @@ mod typed;
 pub use pending::Pending;
 pub use raising::{Exception, Raises, answer_raised, as_failure, raised, unexpected};
 pub use serving::{Request, Servant, no_operation};
-pub use target::{BoxFuture, Completion, Face, Local, Object, Ready, Resolver, Target, Ticket};
+pub use target::{BoxFuture, Completion, Local, Object, Ready, Resolver, Target, Ticket, TypedServant};
 pub(crate) use typed::ObjectLocation;
 pub use typed::{Ref, Remote};

@@ -18,7 +18,7 @@ use crate::layer::{self, Layers};
 use crate::sync::{read, write};
 use crate::worker_pool::{BlockingRecord, BlockingRecords, blocking_records};
 use bytes::Bytes;
-use everywire_model::object::Face;
+use everywire_model::object::TypedServant;
 use everywire_model::{Failure, Hold, Incoming, Interface, Remote, Request, Servant, Wire, same_bytes};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -63,22 +63,22 @@ impl Entry {
 #[derive(Clone)]
 pub(crate) struct Typed {
     /// An `Arc<dyn Trait>`.
-    servant: Face,
+    servant: TypedServant,
     /// The same as another trait, by the identity of the interface.
-    face: fn(&Face, &str) -> Option<Face>,
+    as_type: fn(&TypedServant, &str) -> Option<TypedServant>,
 }
 
 impl Typed {
     fn new<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
         Self {
             servant: Arc::new(servant),
-            face: |servant, id| I::face(servant.downcast_ref::<Arc<I>>()?, id),
+            as_type: |servant, id| I::as_type(servant.downcast_ref::<Arc<I>>()?, id),
         }
     }
 
     /// An `Arc<dyn Trait>` of the trait of this interface: its own, or one of its bases.
-    pub(crate) fn of_type(&self, id: &str) -> Option<Face> {
-        (self.face)(&self.servant, id)
+    pub(crate) fn of_type(&self, id: &str) -> Option<TypedServant> {
+        (self.as_type)(&self.servant, id)
     }
 }
 

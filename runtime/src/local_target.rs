@@ -1,4 +1,4 @@
-//! The way to an object of this process whose servant is not what the caller's type says: the other face (blocking or asynchronous), a
+//! The way to an object of this process whose servant is not what the caller's type says: the other trait (blocking or asynchronous), a
 //! base interface that the contract does not know as such, or a call without any type.
 //!
 //! Nothing holds here that does not hold elsewhere: values go through memory, as copies; the call runs on a thread of the pool, so

@@ -57,13 +57,13 @@ macro_rules! __generated_trait {
                 ::std::sync::Arc::new($crate::generated::Skeleton(servant))
             }
 
-            fn face(servant: &::std::sync::Arc<Self>, id: &str) -> ::std::option::Option<$crate::object::Face> {
+            fn as_type(servant: &::std::sync::Arc<Self>, id: &str) -> ::std::option::Option<$crate::object::TypedServant> {
                 if <Self as $crate::Remote>::interface().id == id {
                     return ::std::option::Option::Some(::std::sync::Arc::new(servant.clone()));
                 }
                 $(if <dyn $($base)::+ as $crate::Remote>::interface().id == id {
-                    let face: ::std::sync::Arc<dyn $($base)::+> = servant.clone();
-                    return ::std::option::Option::Some(::std::sync::Arc::new(face));
+                    let base: ::std::sync::Arc<dyn $($base)::+> = servant.clone();
+                    return ::std::option::Option::Some(::std::sync::Arc::new(base));
                 })*
                 ::std::option::Option::None
             }

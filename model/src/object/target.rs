@@ -115,10 +115,10 @@ pub trait Resolver: Send + Sync {
 }
 
 /// A servant as one of its traits: an `Arc<dyn Trait>` behind `Any`.
-pub type Face = Arc<dyn Any + Send + Sync>;
+pub type TypedServant = Arc<dyn Any + Send + Sync>;
 
 /// A servant of this process: its key, what emits its signals, and an `Arc<dyn Trait>` behind `Any`.
-pub type Local = (Bytes, Arc<dyn Emitter>, Face);
+pub type Local = (Bytes, Arc<dyn Emitter>, TypedServant);
 
 impl Object {
     /// An object reached this way.

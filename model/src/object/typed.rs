@@ -1,7 +1,7 @@
 //! The typed reference that hides where an object lives.
 
 use super::serving::{Request, Servant};
-use super::target::{Face, Object, Resolver};
+use super::target::{Object, Resolver, TypedServant};
 use crate::contract::{Constant, Interface};
 use crate::failure::{Failure, Initiator, Kind};
 use crate::marshal::Marshal;
@@ -33,7 +33,7 @@ pub trait Remote: Send + Sync + 'static {
     fn skeleton(servant: Arc<Self>) -> Arc<dyn Servant>;
     /// The servant as the trait of the interface with this identity, which is its own or one of its bases: an `Arc<dyn Trait>` behind
     /// `Any`, for callers of this process. Generated code knows the bases.
-    fn face(servant: &Arc<Self>, id: &str) -> Option<Face> {
+    fn as_type(servant: &Arc<Self>, id: &str) -> Option<TypedServant> {
         (Self::interface().id == id).then(|| Arc::new(Arc::clone(servant)) as _)
     }
 }
