@@ -1,104 +1,61 @@
 //! D-Bus sessions under hostile bytes, before and after the greeting, of either side, with a bus or without, in any pieces,
 //! with calls, answers, signals, subscriptions, handles and time in between.
 
-use bytes::{Bytes, BytesMut};
+use crate::driver::{Driver, steps};
+use bytes::Bytes;
 use everywire_dbus::{DBUS, TAG_BUS, TAG_NAME};
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Interest,
-    Interface, Kind, Method, Operation, PeerAddress, Profile, Purpose, Session, Shape, Signal, Topic, Value,
-    Wire,
+    Config, Emission, Endpoint, Event, Expects, Handle, Interest, Interface, Method, Operation, PeerAddress,
+    Profile, Purpose, Session, Shape, Signal, Topic, Value, Wire,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: bool) {
-    let mut now = Instant::now();
-    let mut input = BytesMut::new();
-    let mut handles: Vec<Handle> = Vec::new();
+fn drive(session: &mut dyn Session, data: &[u8], profile: &Profile, calls: bool) {
+    let mut driver = Driver::new(session, &[], 4 << 20);
     let operation = Operation::new("Op", vec![], Shape::Void);
     let signal = Signal::new("Told", vec![]);
     let interface = Interface {
         name: "a::B".into(),
         id: "a.B".into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: everywire_model::InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: vec![operation.clone()].into(),
-        inherited: 0,
-        attributes: vec![].into(),
         signals: vec![signal.clone()].into(),
-        doc: "".into(),
+        ..Interface::default()
     };
+    let method = Method::Typed { interface: Some(&interface), operation: &operation };
     let file: Handle = Arc::new(std::fs::File::open("/dev/null").expect("it is always there").into());
-    let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-    while let [step, rest @ ..] = data {
-        let (piece, rest) = rest.split_at(usize::from(*step).min(rest.len()));
-        data = rest;
-        input.extend_from_slice(piece);
-        if step % 7 == 0 {
-            handles.push(Arc::clone(&file));
+    for (step, piece) in steps(data, 1) {
+        if step.is_multiple_of(7) {
+            driver.handles.push(Arc::clone(&file));
         }
-        if session.receive(now, &mut input, &mut handles).is_err() {
+        if !driver.receive(piece) {
             break;
         }
-        // A peer cannot make the session wait for more than the limit says.
-        assert!(session.wanted() <= 4 << 20, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            let answered = match event {
-                Event::Call(call) => {
-                    // Whatever came reads, or is refused.
-                    if let Some(shape) = DBUS.codec().shape(&call.body) {
-                        drop(call.body.read(|source| Value::decode(&shape, source)));
-                    }
-                    match step % 3 {
-                        0 => session.answer(call.id, Answer::Failed(&failure)),
-                        1 => session.answer(call.id, Answer::Done(&Nothing)),
-                        _ => Ok(()),
-                    }
-                }
-                _ => Ok(()),
-            };
-            // An answer that cannot be sent is the caller's loss only.
-            drop(answered);
-        }
-        if calls && step % 5 == 0 {
-            let call = Call {
-                profile,
-                method: Method::Typed { interface: Some(&interface), operation: &operation },
-                arguments: &Nothing,
-                expects: Expects::Reply,
-            };
-            if let Ok(id) = session.start(now, &call)
-                && step % 10 == 0
+        driver.poll(step, |event| {
+            // Whatever came reads, or is refused.
+            if let Event::Call(call) = event
+                && let Some(shape) = DBUS.codec().shape(&call.body)
             {
-                session.cancel(id);
+                drop(call.body.read(|source| Value::decode(&shape, source)));
             }
-            drop(session.emit(
-                now,
-                &Emission {
-                    key: b"a",
-                    topic: Topic::Typed { interface: &interface, signal: &signal },
-                    arguments: &Nothing,
-                },
-            ));
+        });
+        if calls && step.is_multiple_of(5) {
+            driver.call_or_cancel(profile, method, Expects::Reply, step.is_multiple_of(10));
+            let topic = Topic::Typed { interface: &interface, signal: &signal };
+            drop(driver.session.emit(driver.now, &Emission { key: b"a", topic, arguments: &Nothing }));
             let interest = Interest { profile, interface: Some(&interface), signal: Some(&signal) };
-            if let Ok(id) = session.subscribe(now, &interest)
-                && step % 15 == 0
+            if let Ok(id) = driver.session.subscribe(driver.now, &interest)
+                && step.is_multiple_of(15)
             {
-                session.unsubscribe(id);
+                driver.session.unsubscribe(id);
             }
         }
-        now += Duration::from_millis(u64::from(*step));
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+        if !driver.wait(Duration::from_millis(step.into())) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// Gives the octets to this case.

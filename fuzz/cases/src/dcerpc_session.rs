@@ -1,81 +1,43 @@
 //! Sessions of DCE/RPC under hostile bytes: either side, before and after a bind, with authentication and without, in any
 //! pieces, with calls, answers, withdrawals and time in between.
 
-use bytes::{Bytes, BytesMut};
+use crate::driver::{Driver, steps};
+use bytes::Bytes;
 use everywire_auth::security::{Credentials, Secret, UserTable};
 use everywire_dcom::frame::{self, FIRST, LAST};
 use everywire_dcom::pdu::{Bind, BindAck, ContextElement, ContextResult, NDR, Pdu, Syntax};
 use everywire_dcom::{DCOM, Level, OBJECT_EXPORTER, Security};
-use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Endpoint, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind,
-    Kind, Method, Operation, PeerAddress, Profile, Session, Shape, Wire,
+    Config, Endpoint, Expects, Interface, Method, Operation, PeerAddress, Profile, Session, Shape, Wire,
 };
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-fn drive(session: &mut dyn Session, first: &[u8], mut data: &[u8], profile: &Profile, calls: bool) {
-    let mut now = Instant::now();
-    let mut input = BytesMut::from(first);
-    let mut handles: Vec<Handle> = Vec::new();
+fn drive(session: &mut dyn Session, first: &[u8], data: &[u8], profile: &Profile, calls: bool) {
+    // A fragment is never longer than its length field can say.
+    let mut driver = Driver::new(session, first, 1 << 16);
     let interface = Interface {
         name: "IFuzz".into(),
         id: "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a001".into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: vec![Operation::new("Op", vec![], Shape::Void)].into(),
-        inherited: 0,
-        attributes: vec![].into(),
-        signals: vec![].into(),
-        doc: "".into(),
+        ..Interface::default()
     };
-    let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-    while let [step, rest @ ..] = data {
-        let (piece, rest) = rest.split_at(usize::from(*step).min(rest.len()));
-        data = rest;
-        input.extend_from_slice(piece);
-        if session.receive(now, &mut input, &mut handles).is_err() {
+    let method = Method::Typed { interface: Some(&interface), operation: &interface.operations[0] };
+    for (step, piece) in steps(data, 1) {
+        if !driver.receive(piece) {
             break;
         }
-        // A fragment is never longer than its length field can say.
-        assert!(session.wanted() <= 1 << 16, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            let answered = match event {
-                Event::Call(call) => match step % 3 {
-                    0 => session.answer(call.id, Answer::Failed(&failure)),
-                    1 => session.answer(call.id, Answer::Done(&Nothing)),
-                    _ => Ok(()),
-                },
-                _ => Ok(()),
-            };
-            // An answer that cannot be sent is the caller's loss only.
-            drop(answered);
+        driver.poll(step, |_| {});
+        if calls && step.is_multiple_of(5) {
+            let expects = if step.is_multiple_of(3) { Expects::Nothing } else { Expects::Reply };
+            driver.call_or_cancel(profile, method, expects, step.is_multiple_of(10));
+            drop(driver.session.probe(driver.now, profile));
         }
-        if calls && step % 5 == 0 {
-            let call = Call {
-                profile,
-                method: Method::Typed { interface: Some(&interface), operation: &interface.operations[0] },
-                arguments: &Nothing,
-                expects: if step % 3 == 0 { Expects::Nothing } else { Expects::Reply },
-            };
-            if let Ok(id) = session.start(now, &call)
-                && step % 10 == 0
-            {
-                session.cancel(id);
-            }
-            drop(session.probe(now, profile));
-        }
-        now += Duration::from_millis(u64::from(*step));
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+        if !driver.wait(Duration::from_millis(step.into())) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// A bind that is accepted, or its answer.

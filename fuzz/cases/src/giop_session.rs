@@ -1,64 +1,28 @@
 //! A server and a client session of GIOP under hostile bytes, in any pieces, with answers, calls and time in between.
 
-use bytes::BytesMut;
+use crate::driver::{Driver, steps};
 use everywire_giop::GIOP;
-use everywire_model::visit::Nothing;
-use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Session, Shape, Wire,
-};
-use std::time::{Duration, Instant};
+use everywire_model::{Config, Expects, Method, Operation, Session, Shape, Wire};
+use std::time::Duration;
 
-fn drive(session: &mut dyn Session, mut data: &[u8], calls: bool) {
-    let start = Instant::now();
-    let mut now = start;
-    let mut input = BytesMut::new();
+fn drive(session: &mut dyn Session, data: &[u8], calls: bool) {
+    let mut driver = Driver::new(session, &[], 4 << 20);
     let reference = GIOP.parse("iiop://localhost:1/key").expect("a good reference");
     let operation = Operation::new("op", vec![], Shape::Void);
-    while let [step, rest @ ..] = data {
-        data = rest;
-        let len = usize::from(*step).min(data.len());
-        let (piece, rest) = data.split_at(len);
-        data = rest;
-        input.extend_from_slice(piece);
-        if session.receive(now, &mut input, &mut Vec::new()).is_err() {
+    let method = Method::Typed { interface: None, operation: &operation };
+    for (step, piece) in steps(data, 1) {
+        if !driver.receive(piece) {
             break;
         }
-        // A peer cannot make the session wait for more than the limit says.
-        assert!(session.wanted() <= 4 << 20, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-            let answered = match event {
-                Event::Call(call) if step % 3 == 0 => session.answer(call.id, Answer::Failed(&failure)),
-                Event::Call(call) if step % 3 == 1 => session.answer(call.id, Answer::Done(&Nothing)),
-                Event::Probe { id, .. } => session.answer(id, Answer::Done(&Nothing)),
-                _ => Ok(()),
-            };
-            // An answer that cannot be sent is the caller's loss only.
-            drop(answered);
+        driver.poll(step, |_| {});
+        if calls && step.is_multiple_of(5) {
+            driver.call_or_cancel(&reference.profiles[0], method, Expects::Reply, step.is_multiple_of(10));
         }
-        if calls && step % 5 == 0 {
-            let profile = &reference.profiles[0];
-            let call = Call {
-                profile,
-                method: Method::Typed { interface: None, operation: &operation },
-                arguments: &Nothing,
-                expects: Expects::Reply,
-            };
-            if let Ok(id) = session.start(now, &call)
-                && step % 10 == 0
-            {
-                session.cancel(id);
-            }
-        }
-        now += Duration::from_millis(u64::from(*step));
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+        if !driver.wait(Duration::from_millis(step.into())) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// Gives the octets to this case.

@@ -32,6 +32,7 @@ mod dcerpc_session;
 mod dcop_server;
 mod dcop_session;
 mod dcop_values;
+mod driver;
 mod explain;
 mod giop_session;
 mod iceauthority;

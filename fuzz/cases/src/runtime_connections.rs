@@ -6,9 +6,7 @@
 
 use everywire::Node;
 use everywire_model::shape::{Field, Hold};
-use everywire_model::{
-    Direction, Failure, Interface, InterfaceKind, Object, Operation, Parameter, Request, Servant, Shape,
-};
+use everywire_model::{Direction, Failure, Interface, Object, Operation, Parameter, Request, Servant, Shape};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
@@ -32,15 +30,8 @@ static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
     Interface {
         name: "Probe".into(),
         id: "a.Probe".into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: vec![add("Add"), add("Rest")].into(),
-        inherited: 0,
-        attributes: vec![].into(),
-        signals: vec![].into(),
-        doc: "".into(),
+        ..Interface::default()
     }
 });
 

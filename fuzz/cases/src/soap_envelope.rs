@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Interest, Interface, InterfaceKind, Kind,
-    Method, Operation, Profile, SendBuffer, Shape, Signal, Value,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Interest, Interface, Kind, Method, Operation,
+    Profile, SendBuffer, Shape, Signal, Value,
 };
 use everywire_wcf::settings::{Binding, Settings};
 use everywire_wcf::soap::{Dialect, Side, SoapChannel};
@@ -33,15 +33,9 @@ pub fn soap_envelope(data: &[u8]) {
     let interface = Interface {
         name: "I".into(),
         id: "{urn:i}I".into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: vec![operation.clone()].into(),
-        inherited: 0,
-        attributes: vec![].into(),
         signals: vec![Signal::new("Told", vec![])].into(),
-        doc: "".into(),
+        ..Interface::default()
     };
     let profile = Profile { key: key.clone(), ..Profile::default() };
     let mut exchange = SoapChannel::new(dialect, &Config::default(), &settings, side);

@@ -1,67 +1,35 @@
 //! Both sides of framing under hostile bytes, in any pieces, with answers, calls and time in between; and the listing of the
 //! same bytes, which never points outside its messages.
 
-use bytes::BytesMut;
-use everywire_model::visit::Nothing;
-use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Session, Shape,
-};
+use crate::driver::{Driver, steps};
+use everywire_model::{Config, Expects, Method, Operation, Session, Shape};
 use everywire_wcf::explain::explain;
 use everywire_wcf::framing::{Accepting, Connecting};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What one session sends leads the fuzzer to the next: the beginning of every connection is given.
 const BUFFERED: &[u8] = b"\x00\x01\x00\x01\x02\x02\x0anet.tcp://\x03\x08\x0c";
 const STREAMED: &[u8] = b"\x00\x01\x00\x01\x01\x02\x0anet.tcp://\x03\x07\x0c";
 
-fn drive(session: &mut dyn Session, config: &Config, opening: &[u8], mut data: &[u8], calls: bool) {
-    let mut now = Instant::now();
-    let mut input = BytesMut::from(opening);
+fn drive(session: &mut dyn Session, config: &Config, opening: &[u8], data: &[u8], calls: bool) {
+    // As much as the quota says.
+    let mut driver = Driver::new(session, opening, (64 << 10) + 8);
     let operation = Operation::new("op", vec![], Shape::Void);
-    let profile = &config.profile;
-    while let [step, rest @ ..] = data {
-        let (piece, rest) = rest.split_at(usize::from(*step).min(rest.len()));
-        data = rest;
-        input.extend_from_slice(piece);
-        if session.receive(now, &mut input, &mut Vec::new()).is_err() {
+    let method = Method::Typed { interface: None, operation: &operation };
+    for (step, piece) in steps(data, 1) {
+        if !driver.receive(piece) {
             break;
         }
-        // A peer cannot make the session wait for more than the quota says.
-        assert!(session.wanted() <= (64 << 10) + 8, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-            let answered = match event {
-                Event::Call(call) if step % 3 == 0 => session.answer(call.id, Answer::Failed(&failure)),
-                Event::Call(call) if step % 3 == 1 => session.answer(call.id, Answer::Done(&Nothing)),
-                _ => Ok(()),
-            };
-            // An answer that cannot be sent is the caller's loss only.
-            drop(answered);
+        driver.poll(step, |_| {});
+        if calls && step.is_multiple_of(5) {
+            let expects = if step.is_multiple_of(2) { Expects::Reply } else { Expects::Nothing };
+            driver.call_or_cancel(&config.profile, method, expects, step.is_multiple_of(4));
         }
-        if calls && step % 5 == 0 {
-            let arguments = &Nothing;
-            let expects = if step % 2 == 0 { Expects::Reply } else { Expects::Nothing };
-            let call = Call {
-                profile,
-                method: Method::Typed { interface: None, operation: &operation },
-                arguments,
-                expects,
-            };
-            if let Ok(id) = session.start(now, &call)
-                && step % 4 == 0
-            {
-                session.cancel(id);
-            }
-        }
-        now += Duration::from_millis(u64::from(*step) * 10);
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+        if !driver.wait(Duration::from_millis(u64::from(step) * 10)) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// Gives the octets to this case.

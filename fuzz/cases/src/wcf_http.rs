@@ -1,14 +1,11 @@
 //! HTTP sessions under hostile bytes, of either side and every binding, in any pieces, with calls, answers and time in
 //! between.
 
-use bytes::{Bytes, BytesMut};
-use everywire_model::visit::Nothing;
-use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Kind, Method, Operation, Profile, Session,
-    Shape,
-};
+use crate::driver::{Driver, steps};
+use bytes::Bytes;
+use everywire_model::{Config, Expects, Method, Operation, Profile, Session, Shape};
 use everywire_wcf::{address, http};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const BINDINGS: [(&str, &str); 5] = [
     ("basic", ""),
@@ -18,55 +15,28 @@ const BINDINGS: [(&str, &str); 5] = [
     ("basic", "&compression=gzip"),
 ];
 
-fn drive(session: &mut dyn Session, mut data: &[u8], profile: &Profile, calls: bool) {
-    let mut now = Instant::now();
-    let mut input = BytesMut::new();
+fn drive(session: &mut dyn Session, data: &[u8], profile: &Profile, calls: bool) {
+    // As much as the quota says.
+    let mut driver = Driver::new(session, &[], 1 << 16);
     let operation = Operation::new("Op", vec![], Shape::Void);
-    let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");
-    while let [step, rest @ ..] = data {
-        let (piece, rest) = rest.split_at((usize::from(*step) * 4).min(rest.len()));
-        data = rest;
-        if calls && step % 3 == 0 {
-            let expects = if step % 2 == 0 { Expects::Reply } else { Expects::Nothing };
-            let call = Call {
-                profile,
-                method: Method::Typed { interface: None, operation: &operation },
-                arguments: &Nothing,
-                expects,
-            };
-            if let Ok(id) = session.start(now, &call)
-                && step % 15 == 0
-            {
-                session.cancel(id);
-            }
-            if step % 21 == 0 {
-                drop(session.probe(now, profile));
+    let method = Method::Typed { interface: None, operation: &operation };
+    for (step, piece) in steps(data, 4) {
+        if calls && step.is_multiple_of(3) {
+            let expects = if step.is_multiple_of(2) { Expects::Reply } else { Expects::Nothing };
+            driver.call_or_cancel(profile, method, expects, step.is_multiple_of(15));
+            if step.is_multiple_of(21) {
+                drop(driver.session.probe(driver.now, profile));
             }
         }
-        input.extend_from_slice(piece);
-        if session.receive(now, &mut input, &mut Vec::new()).is_err() {
+        if !driver.receive(piece) {
             break;
         }
-        // A peer cannot make the session wait for more than the quota says.
-        assert!(session.wanted() <= 1 << 16, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            if let Event::Call(call) = event {
-                drop(match step % 3 {
-                    0 => session.answer(call.id, Answer::Failed(&failure)),
-                    1 => session.answer(call.id, Answer::Done(&Nothing)),
-                    _ => Ok(()),
-                });
-            }
-        }
-        now += Duration::from_millis(u64::from(*step) * 8);
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+        driver.poll(step, |_| {});
+        if !driver.wait(Duration::from_millis(u64::from(step) * 8)) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// Gives the octets to this case.

@@ -6,7 +6,7 @@ use everywire_model::body::Attachments;
 use everywire_model::shape::{
     Alias, Arm, Enum, Field, Hold, Map, Name, Pointer, PointerKind, Struct, Text, Union,
 };
-use everywire_model::{Body, Budget, Codec, Context, Interface, InterfaceKind, Operation, Shape, Value};
+use everywire_model::{Body, Budget, Codec, Context, Interface, Operation, Shape, Value};
 use everywire_wcf::plan::Plan;
 use everywire_wcf::values::{BINARY, BodyContext, ReaderQuotas, TEXT, Types, XML};
 use std::sync::{Arc, LazyLock};
@@ -89,15 +89,8 @@ fn known() -> Arc<Types> {
     let interface = Interface {
         name: "I".into(),
         id: "{urn:a}I".into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: operations.into(),
-        inherited: 0,
-        attributes: vec![].into(),
-        signals: vec![].into(),
-        doc: "".into(),
+        ..Interface::default()
     };
     let plan = Plan::of(Some(&interface), &interface.operations[0]);
     plan.types.clone().expect("the operation has a value of any type")

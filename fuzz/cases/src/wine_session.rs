@@ -1,8 +1,8 @@
 //! Connections to a process of Wine under hostile answers: one interface to a connection, answers without numbers, OBJREFs
 //! of the custom form, values in Wine's NDR. References that come are passed back; no sockets.
 
+use crate::driver::Driver;
 use crate::node::Directory;
-use bytes::BytesMut;
 use everywire_dcom::bindings::DualStringArray;
 use everywire_dcom::exporter::Exporter;
 use everywire_dcom::frame::{FIRST, LAST};
@@ -12,8 +12,8 @@ use everywire_dcom::{DCOM, Security, iid_of};
 use everywire_model::shape::{Hold, Name, Referent};
 use everywire_model::visit::{Nothing, Sink};
 use everywire_model::{
-    Call, Config, Encode, Event, Expects, Failure, Handle, Initiator, Interface, InterfaceKind, Kind, Method,
-    Operation, Outcome, Profile, Reference, Session, Shape, Value, Wire, WireState,
+    Call, Config, Encode, Event, Expects, Interface, Method, Operation, Outcome, Profile, Reference, Session,
+    Shape, Value, Wire, WireState,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,15 +35,8 @@ fn interface(shape: Shape) -> Interface {
     Interface {
         name: "IFuzz".into(),
         id: IID.into(),
-        identities: vec![].into(),
-        notes: vec![].into(),
-        kind: InterfaceKind::Plain,
-        bases: vec![].into(),
         operations: vec![get, put].into(),
-        inherited: 0,
-        attributes: vec![].into(),
-        signals: vec![].into(),
-        doc: "".into(),
+        ..Interface::default()
     }
 }
 
@@ -91,56 +84,45 @@ pub fn wine_session(data: &[u8]) {
     let wire_state = Some(Arc::clone(&exporter) as Arc<dyn WireState>);
     let config = Config { profile: profile.clone(), wire_state, ..Config::default() };
     let mut session = DCOM.connect(&config);
-    let mut input = BytesMut::new();
+    let mut opening = Vec::new();
     if choice & 4 == 0 {
         let results = vec![ContextResult::accepted(Syntax::default())];
-        let mut ack = Vec::new();
-        Pdu::BindAck(BindAck {
-            max_xmit: 5840,
-            max_recv: 5840,
-            group: 1,
-            address: b"7001".to_vec(),
-            results,
-        })
-        .write(&mut ack, FIRST | LAST, 1, &[]);
-        input.extend_from_slice(&ack);
+        let (max_xmit, max_recv, address) = (5840, 5840, b"7001".to_vec());
+        Pdu::BindAck(BindAck { max_xmit, max_recv, group: 1, address, results }).write(
+            &mut opening,
+            FIRST | LAST,
+            1,
+            &[],
+        );
     }
-    let mut now = Instant::now();
+    let mut driver = Driver::new(&mut *session, &opening, 1 << 16);
     let mut held = Value::Nothing;
-    let mut handles: Vec<Handle> = Vec::new();
     while let [step, low, high, rest @ ..] = data {
         let (octets, rest) = rest.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(rest.len()));
         data = rest;
-        start(&mut *session, now, *step, &profile, &interface, &held);
-        match step & 7 {
-            0 => input.extend_from_slice(octets),
-            kind => input.extend_from_slice(&answer(kind, u32::from(step >> 6), octets)),
-        }
-        if session.receive(now, &mut input, &mut handles).is_err() {
+        start(driver.session, driver.now, *step, &profile, &interface, &held);
+        let goes_on = match step & 7 {
+            0 => driver.receive(octets),
+            kind => driver.receive(&answer(kind, u32::from(step >> 6), octets)),
+        };
+        if !goes_on {
             break;
         }
-        assert!(session.wanted() <= 1 << 16, "{} bytes wanted", session.wanted());
-        while let Some(event) = session.poll() {
-            match event {
-                Event::Reply { outcome: Outcome::Done(body), .. } => {
-                    let shape = &interface.operations[0].results;
-                    if let Ok(value) = body.read(|source| Value::decode(shape, source)) {
-                        held = value;
-                    }
+        driver.poll(*step, |event| match event {
+            Event::Reply { outcome: Outcome::Done(body), .. } => {
+                let shape = &interface.operations[0].results;
+                if let Ok(value) = body.read(|source| Value::decode(shape, source)) {
+                    held = value;
                 }
-                Event::Reply { outcome: Outcome::Moved(to), .. } => passed(&exporter, &to),
-                _ => {}
             }
-        }
-        now += Duration::from_secs(u64::from(*step));
-        if session.deadline().is_some_and(|deadline| deadline <= now) && session.expire(now).is_err() {
+            Event::Reply { outcome: Outcome::Moved(to), .. } => passed(&exporter, to),
+            _ => {}
+        });
+        if !driver.wait(Duration::from_secs(u64::from(*step))) {
             break;
         }
-        let sent = session.transmit().len();
-        session.transmit().consume(sent);
     }
-    session.disconnected(&Failure::new(Kind::Unreachable, Initiator::Peer, "over"));
-    while session.poll().is_some() {}
+    driver.end();
 }
 
 /// Begins a call: with nothing, or with what came last.
