@@ -5,8 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// The breaker of one target. *Closed*, it counts failures in a row; *open*, it lets nothing through until
-/// its pause is over; *half open*, one call is under way whose outcome decides. Time is an argument, and
-/// nobody is woken: the pause is noticed by the next call that asks.
+/// its pause is over; *half open*, one call is under way whose outcome decides, if it says anything of the
+/// target: else the next call tries. Time is an argument, and nobody is woken: the pause is noticed by the
+/// next call that asks.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     /// When it opens, and for how long.
@@ -15,12 +16,23 @@ pub(crate) struct Breaker {
     state: Mutex<State>,
 }
 
-/// `Closed`: failures in a row. `Open`, `HalfOpen`: since when.
+/// `Closed`: failures in a row. `Open`: since when. `HalfOpen`: since when, and since when it is open.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Closed(u32),
     Open(Instant),
-    HalfOpen(Instant),
+    HalfOpen { since: Instant, open: Instant },
+}
+
+/// What the end of a call says of its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It answered.
+    Works,
+    /// It does not work.
+    Fails,
+    /// Nothing: the call did not come so far, or the broker itself ended it.
+    Nothing,
 }
 
 impl Breaker {
@@ -38,13 +50,13 @@ impl Breaker {
         let mut state = self.state();
         match *state {
             State::Closed(_) => true,
-            State::Open(since) | State::HalfOpen(since)
+            State::Open(since) | State::HalfOpen { since, .. }
                 if now.saturating_duration_since(since) >= self.settings.pause =>
             {
-                *state = State::HalfOpen(now);
+                *state = State::HalfOpen { since: now, open: since };
                 true
             }
-            State::Open(_) | State::HalfOpen(_) => false,
+            State::Open(_) | State::HalfOpen { .. } => false,
         }
     }
 
@@ -53,21 +65,25 @@ impl Breaker {
         matches!(*self.state(), State::Closed(_))
     }
 
-    /// A call ended; returns whether the breaker opened or closed by that. Only failures that say something
-    /// of the target are told as such (`upstream::is_the_targets`).
-    pub(crate) fn note(&self, worked: bool, now: Instant) -> Option<Change> {
+    /// A call ended; returns whether the breaker opened or closed by that. A call that says nothing of the target changes nothing, but
+    /// that the next one tries in its place.
+    pub(crate) fn note(&self, verdict: Verdict, now: Instant) -> Option<Change> {
         let mut state = self.state();
         let before = *state;
-        *state = match before {
-            _ if worked => State::Closed(0),
-            State::Closed(failures) if failures + 1 < self.settings.failures => State::Closed(failures + 1),
+        *state = match (before, verdict) {
+            (_, Verdict::Works) => State::Closed(0),
+            (State::HalfOpen { open, .. }, Verdict::Nothing) => State::Open(open),
+            (before, Verdict::Nothing) => before,
+            (State::Closed(failures), Verdict::Fails) if failures + 1 < self.settings.failures => {
+                State::Closed(failures + 1)
+            }
             // A call that began before it opened changes nothing.
-            State::Open(since) => State::Open(since),
-            _ => State::Open(now),
+            (State::Open(since), Verdict::Fails) => State::Open(since),
+            (_, Verdict::Fails) => State::Open(now),
         };
         match (before, *state) {
             (State::Closed(_), State::Open(_)) => Some(Change::Opened),
-            (State::Open(_) | State::HalfOpen(_), State::Closed(_)) => Some(Change::Closed),
+            (State::Open(_) | State::HalfOpen { .. }, State::Closed(_)) => Some(Change::Closed),
             _ => None,
         }
     }
@@ -82,6 +98,7 @@ pub(crate) enum Change {
 
 #[cfg(test)]
 mod tests {
+    use super::Verdict::{Fails, Nothing, Works};
     use super::*;
     use std::time::Duration;
 
@@ -90,19 +107,19 @@ mod tests {
         let pause = Duration::from_secs(5);
         let breaker = Breaker::new(BreakerConfig { failures: 3, pause });
         let now = Instant::now();
-        assert_eq!(breaker.note(false, now), None);
-        assert_eq!(breaker.note(false, now), None);
-        assert_eq!(breaker.note(true, now), None, "in a row");
-        assert_eq!(breaker.note(false, now), None);
-        assert_eq!(breaker.note(false, now), None);
-        assert_eq!(breaker.note(false, now), Some(Change::Opened));
+        assert_eq!(breaker.note(Fails, now), None);
+        assert_eq!(breaker.note(Fails, now), None);
+        assert_eq!(breaker.note(Works, now), None, "in a row");
+        assert_eq!(breaker.note(Fails, now), None);
+        assert_eq!(breaker.note(Fails, now), None);
+        assert_eq!(breaker.note(Fails, now), Some(Change::Opened));
         assert!(!breaker.admits(now) && !breaker.is_closed());
         assert!(breaker.admits(now + pause), "one tries");
         assert!(!breaker.admits(now + pause), "and only one");
-        assert_eq!(breaker.note(false, now + pause), None);
+        assert_eq!(breaker.note(Fails, now + pause), None);
         assert!(!breaker.admits(now + pause), "it failed");
         assert!(breaker.admits(now + pause * 2));
-        assert_eq!(breaker.note(true, now + pause * 2), Some(Change::Closed));
+        assert_eq!(breaker.note(Works, now + pause * 2), Some(Change::Closed));
         assert!(breaker.admits(now) && breaker.is_closed());
     }
 
@@ -110,7 +127,7 @@ mod tests {
     fn a_pause_beyond_all_time_never_ends() {
         let breaker = Breaker::new(BreakerConfig { failures: 1, pause: Duration::MAX });
         let now = Instant::now();
-        assert_eq!(breaker.note(false, now), Some(Change::Opened));
+        assert_eq!(breaker.note(Fails, now), Some(Change::Opened));
         assert!(!breaker.admits(now + Duration::from_secs(1)));
     }
 
@@ -119,8 +136,26 @@ mod tests {
         let pause = Duration::from_secs(1);
         let breaker = Breaker::new(BreakerConfig { failures: 1, pause });
         let now = Instant::now();
-        assert_eq!(breaker.note(false, now), Some(Change::Opened));
+        assert_eq!(breaker.note(Fails, now), Some(Change::Opened));
         assert!(breaker.admits(now + pause));
         assert!(breaker.admits(now + pause * 2));
+    }
+
+    #[test]
+    fn a_call_that_says_nothing_counts_for_nothing_and_the_next_one_tries() {
+        let pause = Duration::from_secs(1);
+        let breaker = Breaker::new(BreakerConfig { failures: 2, pause });
+        let now = Instant::now();
+        assert_eq!(breaker.note(Fails, now), None);
+        assert_eq!(breaker.note(Nothing, now), None);
+        assert_eq!(breaker.note(Fails, now), Some(Change::Opened), "in a row all the same");
+        assert_eq!(breaker.note(Nothing, now), None);
+        assert!(!breaker.admits(now), "the pause goes on");
+        assert!(breaker.admits(now + pause));
+        assert_eq!(breaker.note(Nothing, now + pause), None);
+        assert!(!breaker.is_closed());
+        assert!(breaker.admits(now + pause), "the next one tries, without another pause");
+        assert!(!breaker.admits(now + pause), "and only one");
+        assert_eq!(breaker.note(Works, now + pause), Some(Change::Closed));
     }
 }

@@ -18,7 +18,7 @@
 //! not run; all else is what the target's connection says.
 
 use crate::balance::Candidate;
-use crate::breaker::{Breaker, Change};
+use crate::breaker::{Breaker, Change, Verdict};
 use crate::callbacks::Backward;
 use crate::config::BreakerConfig;
 use crate::front::Front;
@@ -30,6 +30,7 @@ use crate::waiting_calls::Admission;
 use everywire::{Failure, Initiator, Kind, Object, Reference};
 use everywire_model::visit::WithHeaders;
 use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -202,7 +203,7 @@ impl Upstream {
     fn by_lane(&self, lanes: &Lanes, passage: Box<Passage>) {
         match lanes.lane(passage.request(), passage.near(), &self.common) {
             Ok(lane) => lane.send(passage),
-            Err(failure) => passage.ended(Outcome::Failed(failure)),
+            Err(failure) => self.refuse(passage, failure),
         }
     }
 
@@ -248,7 +249,7 @@ impl Upstream {
             return match lanes.held.keep(passage, WAITING) {
                 Admission::Free(passage) => self.by_lane(lanes, passage),
                 Admission::Waits => {}
-                Admission::Full(passage) => passage.ended(Outcome::Failed(crowded())),
+                Admission::Full(passage) => self.refuse(passage, crowded()),
             };
         }
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
@@ -261,7 +262,7 @@ impl Upstream {
             match &mut *line {
                 Some(waiting) if waiting.len() >= WAITING => {
                     drop(line);
-                    return passage.ended(Outcome::Failed(crowded()));
+                    return self.refuse(passage, crowded());
                 }
                 Some(waiting) => return waiting.push_back(passage),
                 None => *line = Some(VecDeque::from([passage])),
@@ -310,7 +311,7 @@ impl Upstream {
             (ended, go_on)
         };
         for passage in ended {
-            self.note(false);
+            self.note(unreached(failure));
             passage.ended(Outcome::Failed(failure.clone()));
         }
         if others {
@@ -346,7 +347,7 @@ impl Upstream {
     /// Sends a call by a way that is ready, and ends it if that fails at once.
     fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
         let left = match passage.late() {
-            Some(left) if left.is_zero() => return passage.ended(Outcome::Failed(late())),
+            Some(left) if left.is_zero() => return self.refuse(passage, late()),
             left => left,
         };
         // What a call has waited, or another try has taken, is taken off its time.
@@ -381,11 +382,11 @@ impl Upstream {
             return self.pass(passage, &target, method, &WithHeaders { values: &body, headers }, nothing);
         }
         let Some(operation) = route.interface.operations.get(passage.index) else {
-            return passage.ended(Outcome::Failed(late()));
+            return self.refuse(passage, late());
         };
         let values = match passage.arguments(&body, operation) {
             Ok(values) => values,
-            Err(failure) => return passage.ended(Outcome::Failed(failure)),
+            Err(failure) => return self.refuse(passage, failure),
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
@@ -409,38 +410,46 @@ impl Upstream {
     ) {
         if oneway && self.common.oneway {
             let sent = target.notify(method, arguments);
-            self.note(!sent.as_ref().is_err_and(|failure| is_the_targets(failure.kind())));
+            self.note(sent.as_ref().map_or_else(|failure| verdict(failure, true), |()| Verdict::Works));
             return passage.handed_on(sent);
         }
         self.common.outstanding.fetch_add(1, Ordering::AcqRel);
         let under_way = ActiveCall(Arc::clone(self));
         let note = passage.note();
+        let begins = Beginning::of(&passage);
         let ticket = target.submit(
             method,
             arguments,
             Box::new(move |outcome| {
-                let worked = match &outcome {
-                    Outcome::Failed(failure) => !is_the_targets(failure.kind()),
-                    _ => true,
+                let said = match &outcome {
+                    Outcome::Failed(failure) => verdict(failure, Beginning::is_of(&passage)),
+                    _ => Verdict::Works,
                 };
-                under_way.0.note(worked);
+                under_way.0.note(said);
                 drop(under_way);
                 passage.ended(outcome);
             }),
         );
+        drop(begins);
         // Only now, since the ticket is what withdraws it; the call may have ended already.
         if let Some((note, attempt)) = note {
             note.there(attempt, Arc::clone(target), ticket);
         }
     }
 
+    /// Ends a call that was not given to the target, for a reason of the broker's own.
+    fn refuse(&self, passage: Box<Passage>, failure: Failure) {
+        self.note(Verdict::Nothing);
+        passage.ended(Outcome::Failed(failure));
+    }
+
     /// A call ended: what that says of the target.
-    fn note(&self, worked: bool) {
-        let change = self.common.breaker.as_ref().and_then(|breaker| breaker.note(worked, Instant::now()));
+    fn note(&self, said: Verdict) {
+        let change = self.common.breaker.as_ref().and_then(|breaker| breaker.note(said, Instant::now()));
         if let (Some(change), Some(metrics)) = (change, &self.common.metrics) {
             metrics.up.set(i64::from(change == Change::Closed));
         }
-        if worked {
+        if said == Verdict::Works {
             self.common.healthy.store(true, Ordering::Release);
         }
     }
@@ -491,9 +500,58 @@ impl Candidate for Arc<Upstream> {
     }
 }
 
-/// Whether a failure says that the target does not work, and not that a call is wrong.
-fn is_the_targets(kind: Kind) -> bool {
-    matches!(kind, Kind::Unreachable | Kind::TimedOut | Kind::Busy | Kind::Violation)
+thread_local! {
+    /// The call that this thread gives to its target at the moment, by its place in memory; 0: none.
+    static BEGINS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While a call is given to its target: a failure that comes meanwhile is mostly of this side, such as an argument that the target's wire
+/// cannot carry. The failure itself does not tell, since the target might have answered the same.
+struct Beginning {
+    /// What this thread was about before: a call that ends so may be sent again at once.
+    before: usize,
+}
+
+impl Beginning {
+    fn of(passage: &Passage) -> Self {
+        Self { before: BEGINS.replace(std::ptr::from_ref(passage).addr()) }
+    }
+
+    /// Whether it is this call that is being given to its target.
+    fn is_of(passage: &Passage) -> bool {
+        BEGINS.get() == std::ptr::from_ref(passage).addr()
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        BEGINS.set(self.before);
+    }
+}
+
+/// What it says of the target that no connection to it could be made: that it does not work, unless this side has no room for one.
+fn unreached(failure: &Failure) -> Verdict {
+    match (failure.kind(), failure.initiator()) {
+        (Kind::Cancelled, _) | (Kind::Busy | Kind::LimitExceeded, Initiator::Here) => Verdict::Nothing,
+        _ => Verdict::Fails,
+    }
+}
+
+/// What a failure says of the target; `begins`: it came while the call was being given to it.
+fn verdict(failure: &Failure, begins: bool) -> Verdict {
+    match (failure.kind(), failure.initiator()) {
+        (Kind::Cancelled, _) => Verdict::Nothing,
+        (Kind::Unreachable | Kind::TimedOut | Kind::Violation | Kind::WrongWire, _) => Verdict::Fails,
+        // A quota or a limit of this side.
+        (_, Initiator::Here) => Verdict::Nothing,
+        (Kind::Busy, _) => Verdict::Fails,
+        // Where the object is may be asked first, and this is answered by whoever is there.
+        (Kind::NoObject | Kind::NoOperation | Kind::Refused | Kind::Internal, Initiator::Peer) => {
+            Verdict::Works
+        }
+        _ if begins => Verdict::Nothing,
+        _ => Verdict::Works,
+    }
 }
 
 /// What a call hears that comes when the broker has ended.
@@ -507,4 +565,31 @@ pub(crate) fn withdrawn() -> Failure {
 
 fn late() -> Failure {
     Failure::new(Kind::TimedOut, Initiator::User, "the time of the call was over before it was sent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_broker_itself_cannot_do_says_nothing_of_the_target() {
+        let said = |kind, by, begins| verdict(&Failure::new(kind, by, "no"), begins);
+        for begins in [true, false] {
+            for kind in [Kind::Unreachable, Kind::TimedOut, Kind::Violation, Kind::WrongWire] {
+                assert_eq!(said(kind, Initiator::Here, begins), Verdict::Fails, "{kind}");
+            }
+            assert_eq!(said(Kind::Busy, Initiator::Peer, begins), Verdict::Fails);
+            assert_eq!(said(Kind::Busy, Initiator::Here, begins), Verdict::Nothing, "no room here");
+            assert_eq!(said(Kind::LimitExceeded, Initiator::Here, begins), Verdict::Nothing);
+            assert_eq!(said(Kind::Cancelled, Initiator::User, begins), Verdict::Nothing);
+            assert_eq!(said(Kind::NoObject, Initiator::Peer, begins), Verdict::Works);
+        }
+        for kind in [Kind::BadArgument, Kind::Unsupported, Kind::LimitExceeded, Kind::Malformed] {
+            assert_eq!(said(kind, Initiator::User, true), Verdict::Nothing, "{kind}");
+            assert_eq!(said(kind, Initiator::User, false), Verdict::Works, "{kind}: it is an answer");
+        }
+        let at_once = |kind, by| unreached(&Failure::new(kind, by, "no"));
+        assert_eq!(at_once(Kind::Refused, Initiator::Peer), Verdict::Fails);
+        assert_eq!(at_once(Kind::Busy, Initiator::Here), Verdict::Nothing);
+    }
 }

@@ -239,6 +239,35 @@ fn a_breaker_leaves_a_target_alone_and_tries_it_again() {
     assert!((broker.metric(&up(&target)) - 1.0).abs() < 0.1);
 }
 
+/// An argument that the target's wire cannot carry is refused by the broker, so it says nothing of the target: an open breaker is not closed
+/// by it, and the call that tries the target is the next one.
+#[test]
+fn a_call_that_the_broker_refuses_says_nothing_of_the_target() {
+    let (backend, _, target) = shop_at("basic://127.0.0.1:0?security=none");
+    let broker = broker(&[&target], "breaker = { failures = 2, pause = \"1s\" }");
+    let client = Node::new();
+    let shop = shop(&client, &broker);
+    let state = || broker.metric(&up(target.split_once('?').map_or(&*target, |(place, _)| place)));
+    // XML has no such character.
+    let refused = || shop.set_title("\u{1}").unwrap_err();
+    for _ in 0..3 {
+        assert_eq!(refused().kind(), Kind::BadArgument);
+    }
+    assert_eq!(shop.noted().unwrap(), 0, "nothing counts against the target");
+    assert!((state() - 1.0).abs() < 0.1);
+    backend.stop();
+    until("the breaker opens", || shop.noted().unwrap_err().kind() == Kind::Busy);
+    assert!(state() < 0.1);
+    let again = Node::new();
+    let place = format!("{}?security=none", target.split("/shop").next().unwrap_or_default());
+    until("the port is free", || again.listen(&place).is_ok());
+    again.export::<dyn Shop>("shop", Store::new());
+    until("a call may try the target", || refused().kind() == Kind::BadArgument);
+    assert!(state() < 0.1, "the target was not asked");
+    assert_eq!(shop.noted().unwrap(), 0, "the next one tries");
+    assert!((state() - 1.0).abs() < 0.1);
+}
+
 fn up(target: &str) -> String {
     format!("target_up{{route=\"shop\",target=\"{target}\"}}")
 }
