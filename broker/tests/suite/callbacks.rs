@@ -63,8 +63,12 @@ fn counting() -> (Node, Arc<AtomicU32>) {
 }
 
 fn backend() -> Backend {
+    backend_at("net.tcp://127.0.0.1:0?security=none")
+}
+
+fn backend_at(address: &str) -> Backend {
     let (node, ended) = counting();
-    node.listen("net.tcp://127.0.0.1:0?security=none").unwrap();
+    node.listen(address).unwrap();
     let service = Arc::new(Service {
         signals: node.signaller::<dyn IHello>("hello"),
         asked: AtomicU32::new(0),
@@ -173,6 +177,64 @@ fn each_caller_is_called_back_and_nobody_else() {
     }
     let kept = || std::fs::read_to_string(&copies).unwrap_or_default();
     until("calls are copied", || kept().matches("AskBack").count() == 20);
+}
+
+/// TLS, reliable sessions, or both, on either side: a session is one all the same, by which its caller is called back.
+#[test]
+fn callbacks_pass_over_tls_and_reliable_sessions() {
+    let test = "callbacks_pass_over_tls_and_reliable_sessions";
+    if !everywire_peers::here(test, &["openssl"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (cert, key) = (scratch.path("own.pem"), scratch.path("own.key"));
+    let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+    let made = std::process::Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
+        .args(["-addext", names, "-keyout", &key, "-out", &cert])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    // What a listener says of itself, and what its callers say beside that.
+    let tls = format!("security=tls&cert={cert}&key={key}");
+    let kinds = [
+        ("security=none".to_owned(), String::new()),
+        ("security=none&reliable=on".to_owned(), String::new()),
+        (tls.clone(), format!("ca={cert}")),
+        (format!("{tls}&reliable=on"), format!("ca={cert}")),
+    ];
+    let called = |address: &str, options: &str| match (options.is_empty(), address.contains('?')) {
+        (true, _) => address.to_owned(),
+        (_, true) => format!("{address}&{options}"),
+        _ => format!("{address}?{options}"),
+    };
+    for (near, trusted) in &kinds {
+        for (far, known) in &kinds {
+            let backend = backend_at(&format!("net.tcp://127.0.0.1:0?{far}"));
+            let to = format!("\"{}\"", called(&backend.address, known));
+            let text = route(&to, "").replace("127.0.0.1:0?security=none", &format!("127.0.0.1:0?{near}"));
+            let report = everywire_broker::check(super::config(&text).unwrap()).unwrap().remove(0);
+            assert_eq!(report.callbacks, [("Ask".to_owned(), Fidelity::Whole)], "{near} {far}");
+            let broker = start(&text);
+            let address = called(&broker.reference("hello"), trusted);
+            let ((two, hears), (three, silent)) = (caller(&address, 2), caller(&address, 3));
+            for x in 0..20 {
+                let told = |failure: Failure| panic!("{address} to {to}: {failure}");
+                assert_eq!(two.hello.ask_back(x).unwrap_or_else(told), 2 * x + 1);
+                assert_eq!(three.hello.ask_back(x).unwrap_or_else(told), 3 * x + 1);
+            }
+            two.hello.subscribe().unwrap();
+            (0..20).for_each(|number| three.hello.say_hello(&format!("n{number}")).unwrap());
+            for number in 0..20 {
+                assert_eq!(hears.recv_timeout(LONG).unwrap(), format!("n{number}"), "{near} {far}");
+            }
+            assert!(silent.try_recv().is_err());
+            let stub = backend.service.callers.lock().unwrap().remove(0);
+            assert_eq!(stub.ask(5).unwrap(), 10, "{near} {far}: nobody's call is under way");
+            drop((two, three));
+            until("the target's side ends", || backend.ended.load(Ordering::SeqCst) == 2);
+        }
+    }
 }
 
 #[test]
