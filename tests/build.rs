@@ -8,6 +8,7 @@ fn main() {
     everywire_codegen::compile("contracts/bell.idl");
     everywire_codegen::compile("contracts/vault.dbus.xml");
     everywire_codegen::compile("contracts/cupboard.midl");
+    everywire_codegen::compile("contracts/locker.midl");
     everywire_codegen::compile("contracts/pantry.midl");
     everywire_codegen::compile("contracts/properties.idl");
     everywire_codegen::compile("contracts/price.idl");

@@ -116,7 +116,7 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire, back: bool
         let crossing = if whole { fits(operation, near) } else { crossing(operation, near, far) };
         let crossing = match (crossing, lost(route, operation, far)) {
             (Fidelity::Never(why), _) | (_, Some(why)) => Fidelity::Never(why),
-            (crossing, None) => crossing,
+            (crossing, None) => partly(route, operation, crossing),
         };
         (operation.label.to_string(), crossing)
     });
@@ -205,6 +205,25 @@ fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<Stri
     Some(format!(
         "it passes a {name}, which the target calls on {there}; add a listener of {there} that the target reaches"
     ))
+}
+
+/// References that promise no interface of the contract cross as far as they say themselves which one their object has.
+fn partly(route: &RoutePlan, operation: &Operation, crossing: Fidelity) -> Fidelity {
+    let passed = [&operation.arguments, &operation.results].into_iter().flat_map(referents);
+    let Some((name, _)) = passed.into_iter().find(|(_, id)| route.is_any(id)) else { return crossing };
+    if *route.config.mode == Mode::Redirect {
+        return crossing;
+    }
+    let told =
+        format!("a {name} is refused unless it says itself that its object has an interface of the contract");
+    match crossing {
+        Fidelity::Whole => Fidelity::Loses(vec![told]),
+        Fidelity::Loses(mut lost) => {
+            lost.push(told);
+            Fidelity::Loses(lost)
+        }
+        never @ Fidelity::Never(_) => never,
+    }
 }
 
 /// On one wire an operation is what the wire makes of it.

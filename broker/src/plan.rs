@@ -480,6 +480,13 @@ impl RoutePlan {
         self.config.contract.is_none()
     }
 
+    /// Whether a reference of this type may be to objects of any interface of the contract: it promises nothing, or what interfaces of
+    /// other languages begin with (COM's `IUnknown`), which no contract defines. What such a reference itself says then decides.
+    pub(crate) fn is_any(&self, id: &str) -> bool {
+        let begins = |interface: &Hold<Interface>| interface.is_a(id);
+        id.is_empty() || (self.contract.interface(id).is_none() && self.contract.interfaces().any(begins))
+    }
+
     /// References that would lead nowhere: to interfaces that the contract lacks, or to the broker where the targets cannot reach it.
     fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
         let mut found = Vec::new();
@@ -496,7 +503,7 @@ impl RoutePlan {
         for operation in self.interface.operations.iter().filter(is_for) {
             for (shape, goes_in) in [(&operation.arguments, true), (&operation.results, false)] {
                 for (name, id) in referents(shape) {
-                    if !id.is_empty() && self.contract.interface(&id).is_none() {
+                    if self.contract.interface(&id).is_none() && !self.is_any(&id) {
                         found.push((
                             format!(
                                 "`{}` passes references to {name}, which the contract does not define",

@@ -210,6 +210,15 @@ fn interface(route: &Route, referent: &Referent, original: &Reference) -> Result
         route.contract.interfaces().find(|interface| interface.id == original.type_id).filter(promised);
     let known = known.or_else(|| route.contract.interfaces().find(|interface| interface.id == referent.id));
     known.cloned().ok_or_else(|| {
+        if original.type_id == referent.id && !referent.id.is_empty() {
+            // COM's `IUnknown`, which foreign programs write for every object that they pass so.
+            let message = format!(
+                "a reference that says no more than {} cannot be passed on: only its interface tells what may be called there",
+                referent.name
+            );
+            return Failure::new(Kind::Unsupported, Initiator::Here, message)
+                .with_hint("pass it as the interface that the contract defines");
+        }
         let what =
             if original.type_id.is_empty() { "of no known interface" } else { original.type_id.as_str() };
         let message =

@@ -73,6 +73,12 @@ pub mod vault {
     everywire::include_contract!("vault.dbus");
 }
 
+/// `locker.midl`, objects that are passed without a word on what they are.
+#[allow(missing_docs)]
+pub mod locker {
+    everywire::include_contract!("locker");
+}
+
 /// `bell.idl`, a signal by a pragma.
 #[allow(missing_docs)]
 pub mod bell {

@@ -2,6 +2,7 @@
 
 use super::{Running, Scratch, Store, WIRES, contract, order, place, shop_at, start};
 use everywire::{Failure, Kind, Node, Ref};
+use everywire_tests::locker;
 use everywire_tests::shop::market::{FindError, Missing, Shop, Watcher};
 use std::sync::{Arc, Mutex};
 
@@ -150,4 +151,78 @@ fn net_tcp_to_every_wire() {
 #[test]
 fn basic_http_to_every_wire() {
     from("basic");
+}
+
+/// Keeps one thing. What it gives as "bare" says of the thing what foreign programs say of each object that they pass so: nothing.
+struct Locker {
+    node: everywire::WeakNode,
+    kept: Mutex<Option<everywire::Reference>>,
+}
+
+impl locker::ILocker for Locker {
+    fn keep(&self, what: Option<everywire::Reference>) -> Result<Option<String>, Failure> {
+        *self.kept.lock().unwrap() = what.clone();
+        let node = self.node.upgrade().expect("it runs");
+        node.narrow::<dyn locker::IThing>(what.expect("not nil"))?.name()
+    }
+    fn kept(&self) -> Result<Option<everywire::Reference>, Failure> {
+        Ok(self.kept.lock().unwrap().clone())
+    }
+    fn find(&self, _: &locker::IID) -> Result<Option<everywire::Reference>, Failure> {
+        self.kept()
+    }
+    fn bare(&self) -> Result<Option<everywire::Reference>, Failure> {
+        let unknown = "00000000-0000-0000-c000-000000000046";
+        Ok(self.kept()?.map(|kept| kept.with_type(unknown.to_owned())))
+    }
+}
+
+struct Thing;
+
+impl locker::IThing for Thing {
+    fn name(&self) -> Result<Option<String>, Failure> {
+        Ok(Some("spanner".into()))
+    }
+}
+
+/// COM's objects that are passed as `IUnknown`: what the reference itself says decides. Only one that says no more than that is refused.
+#[test]
+fn an_object_that_is_passed_as_anything_crosses_by_the_interface_that_it_names() {
+    let scratch = Scratch::new();
+    let backend = Node::new();
+    backend.listen(&place("dcom", "backend", &scratch)).unwrap();
+    let kept = Arc::new(Locker { node: backend.downgrade(), kept: Mutex::default() });
+    let target = backend.print_friendly(backend.export::<dyn locker::ILocker>("locker", kept).reference());
+    let contract = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contracts/locker.midl");
+    let text = format!(
+        "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"locker\"\nmatch = {{ key = \"locker\" }}\nto = \"{target}\"\n\
+         contract = \"{}\"\ninterface = \"ILocker\"\n",
+        place("dcom", "front", &scratch),
+        contract.display(),
+    );
+    let report = everywire_broker::check(super::config(&text).unwrap()).unwrap().remove(0);
+    for (name, crossing) in &report.operations {
+        let everywire_broker::Fidelity::Loses(lost) = crossing else { panic!("{name}: {crossing:?}") };
+        assert!(lost[0].contains("is refused unless it says itself"), "{lost:?}");
+    }
+    let broker = start(&text);
+    let client = Node::new();
+    client.listen(&place("dcom", "client", &scratch)).unwrap();
+    let locker = client.connect::<dyn locker::ILocker>(&broker.reference("locker")).unwrap();
+    let thing = client.export::<dyn locker::IThing>("thing", Arc::new(Thing));
+    // The server calls it by the broker, and gives it back.
+    assert_eq!(locker.keep(Some(thing.reference().clone())).unwrap().as_deref(), Some("spanner"));
+    let named = |reference: Option<everywire::Reference>| {
+        client.narrow::<dyn locker::IThing>(reference.expect("not nil")).unwrap().name().unwrap()
+    };
+    assert_eq!(named(locker.kept().unwrap()).as_deref(), Some("spanner"));
+    let iid = locker::IID::of::<dyn locker::IThing>();
+    assert_eq!(named(locker.find(&iid).unwrap()).as_deref(), Some("spanner"));
+    // One that the server made itself.
+    let own = backend.export::<dyn locker::IThing>("own", Arc::new(Thing));
+    let direct = backend.narrow::<dyn locker::ILocker>(backend.reference("locker").unwrap()).unwrap();
+    direct.keep(Some(own.reference().clone())).unwrap();
+    assert_eq!(named(locker.kept().unwrap()).as_deref(), Some("spanner"));
+    let failure = locker.bare().unwrap_err();
+    assert!(failure.message().contains("says no more than IUnknown"), "{failure:?}");
 }
