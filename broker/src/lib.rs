@@ -41,6 +41,7 @@ mod redirects;
 mod references;
 mod route;
 mod signals;
+mod told;
 mod upstream;
 mod validate;
 mod values;

@@ -21,6 +21,7 @@ use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
 use crate::route::Route;
+use crate::told::told;
 use crate::upstream::Upstream;
 use crate::validate;
 use crate::values::{ValueFlow, Values};
@@ -482,6 +483,10 @@ impl Passage {
             Kind::Unreachable | Kind::TimedOut | Kind::Violation | Kind::WrongWire => {
                 route.log.warn("failed", &fields());
             }
+            // More came from the target than is taken.
+            Kind::LimitExceeded if failure.completed() == Completed::Maybe => {
+                route.log.warn("failed", &fields());
+            }
             // The target did not let the broker in; what it refuses to a caller is the caller's.
             Kind::Refused if self.sent == 0 => route.log.warn("failed", &fields()),
             _ => route.log.detail("failed", fields),
@@ -562,30 +567,6 @@ fn redirect(mut request: Request, route: &Arc<Route>) {
             let what = "the targets of this route have failed, and are left alone for a moment";
             request.answer(Answer::Failed(&Failure::new(Kind::Busy, Initiator::Peer, what)));
         }
-    }
-}
-
-/// A failure in words for callers. What the target said is told as it is; of what the broker saw itself, such as an address that does
-/// not answer, only the kind. A place stays where it is one within values, or the servant's own word: otherwise it is the target's address.
-fn told(failure: &Failure) -> Failure {
-    let own = failure.initiator() != Initiator::Peer;
-    let (initiator, what) = match failure.kind() {
-        Kind::Unreachable | Kind::WrongWire => {
-            (Initiator::Peer, "the target cannot be reached, or its connection broke")
-        }
-        Kind::Refused if own => (Initiator::Peer, "the broker and the target do not let each other in"),
-        Kind::TimedOut if own => (Initiator::Peer, "the target did not answer in time"),
-        Kind::BadArgument | Kind::Malformed => return failure.clone(),
-        _ if failure.place().is_empty() || failure.completed() == Completed::Yes => return failure.clone(),
-        _ => (failure.initiator(), failure.message()),
-    };
-    let mut plain = Failure::new(failure.kind(), initiator, what).with_completed(failure.completed());
-    if let Some(code) = failure.code() {
-        plain = plain.with_code(code);
-    }
-    match failure.hint() {
-        Some(hint) if what == failure.message() => plain.with_hint(hint),
-        _ => plain,
     }
 }
 

@@ -67,6 +67,8 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
     let scratch = Scratch::new();
     let (nonsense, page) =
         (saying(b"nonsense, and more of it"), saying(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"));
+    // A reply of 2 GiB.
+    let large = saying(b"GIOP\x01\x02\x01\x01\xff\xff\xff\x7f and more of it");
     let socket = scratch.path("target.bus");
     silent(&socket);
     let targets = [
@@ -79,6 +81,7 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
             page.to_string(),
         ),
         ("silent", format!("dbus+unix://{socket}#shop"), Kind::TimedOut, socket.clone()),
+        ("large", format!("iiop://127.0.0.1:{large}/shop"), Kind::LimitExceeded, large.to_string()),
     ];
     let routes: String =
         targets.iter().map(|(name, target, ..)| route(name, "front", target, "timeout = \"1s\"")).collect();
@@ -87,6 +90,13 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
         let failure = refused(&broker, name);
         assert_eq!(failure.kind(), *kind, "{name}: {failure:?}");
         assert!(!failure.to_string().contains(place.as_str()), "{name}: {failure}");
+        // It was the target, and the caller's own limits are not what is to be raised.
+        let whose = match *name {
+            "nonsense" => "what the target sent breaks the rules of its protocol",
+            "large" => "a message of the target is larger than the broker takes",
+            _ => "",
+        };
+        assert!(failure.message().contains(whose), "{name}: {failure:?}");
         let log = broker.log.lock().unwrap();
         let told = log.iter().find(|line| line.contains("\"failed\"") && line.contains(name)).unwrap();
         assert!(told.contains(place.as_str()), "{told}");
