@@ -14,7 +14,9 @@
 use crate::admin;
 use crate::config::{Config, CopyTo, Mistakes, Mode, WithPosition};
 use crate::cross;
-use crate::plan::{Plan, RoutePlan, referents};
+use crate::plan::{Plan, RoutePlan, TargetPlan, referents};
+use crate::route::shown;
+use crate::unreached::Takers;
 use everywire::Bytes;
 use everywire::layer::Pattern;
 use everywire_model::{
@@ -56,7 +58,7 @@ pub struct Report {
     /// What targets call back with an answer, over the connection that a caller has made, by name.
     pub callbacks: Vec<(String, Fidelity)>,
     /// What holds for all calls of it, each in one sentence.
-    pub notes: Vec<&'static str>,
+    pub notes: Vec<String>,
 }
 
 /// Looks at a configuration without running it.
@@ -71,11 +73,19 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     }
     folders(&plan)?;
     let mut reports = Vec::new();
-    for route in &plan.routes {
+    let takers = Takers::of(&plan);
+    for (number, route) in plan.routes.iter().enumerate() {
         for at in &route.listens {
             if let (Some(listen), Some(wire)) = (plan.config.listens.get(*at), plan.wires.get(*at)) {
                 let back = plan.calls_back.get(*at).copied().unwrap_or_default();
-                reports.push(report(route, &listen.name, *wire, back));
+                let mut report = report(route, &listen.name, *wire, back);
+                if let Some(first) = takers.before(number, *at) {
+                    let note = format!(
+                        "no call comes here: the route `{first}` stands before it and takes them all"
+                    );
+                    report.notes.insert(0, note);
+                }
+                reports.push(report);
             }
         }
     }
@@ -185,15 +195,30 @@ fn unheard(route: &RoutePlan, near: &dyn Wire, back: bool) -> Option<String> {
 }
 
 /// What holds for all calls of a route from one listener, beside its operations.
-fn notes(route: &RoutePlan, near: &dyn Wire) -> Vec<&'static str> {
+fn notes(route: &RoutePlan, near: &dyn Wire) -> Vec<String> {
     if *route.config.mode == Mode::Redirect {
-        return vec!["callers learn where the target is, and call it there: no call passes the broker"];
+        return vec![
+            "callers learn where the target is, and call it there: no call passes the broker".into(),
+        ];
+    }
+    if !route.is_opaque() {
+        // With a contract a target is one object. An empty key is one on some wires, and mostly it was forgotten.
+        let unnamed = |target: &&TargetPlan| {
+            let nothing = target.reference.profiles.iter().any(|way| way.key.is_empty());
+            nothing && !target.wire.makes_objects()
+        };
+        let told = |target: &TargetPlan| {
+            format!(
+                "the target `{}` names no object: calls go to the one without a name",
+                shown(&target.text)
+            )
+        };
+        return route.targets.iter().find(unnamed).map(told).into_iter().collect();
     }
     // Nobody reads the bodies.
-    let past = route.is_opaque() && cross::has_references(near);
-    past.then_some("references in bodies lead past the broker, to the addresses that are in them")
-        .into_iter()
-        .collect()
+    let past = cross::has_references(near);
+    let told = || "references in bodies lead past the broker, to the addresses that are in them".into();
+    past.then(told).into_iter().collect()
 }
 
 /// References that callers pass would lead back to a listener of the targets' wire, and there is none.

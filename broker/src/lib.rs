@@ -42,6 +42,7 @@ mod references;
 mod route;
 mod signals;
 mod told;
+mod unreached;
 mod upstream;
 mod validate;
 mod values;

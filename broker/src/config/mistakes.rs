@@ -12,13 +12,25 @@ pub struct Position {
     pub column: usize,
 }
 
-impl Position {
-    /// The place of the byte at `offset` in `text`.
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
-        let before = text.get(..offset).unwrap_or(text);
-        let line = before.matches('\n').count() + 1;
-        let last = before.rsplit('\n').next().unwrap_or_default();
-        Self { line, column: last.chars().count() + 1 }
+/// Where the lines of a text begin: found once, since a long file has many places that are asked for.
+#[derive(Debug)]
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    /// Offsets of the lines behind the first one, in ascending order.
+    begin: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        Self { text, begin: text.match_indices('\n').map(|(at, _)| at + 1).collect() }
+    }
+
+    /// The place of the byte at `offset`.
+    pub(crate) fn position(&self, offset: usize) -> Position {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = self.begin.partition_point(|begin| *begin <= before.len());
+        let begin = line.checked_sub(1).and_then(|at| self.begin.get(at)).copied().unwrap_or(0);
+        Position { line: line + 1, column: before.get(begin..).unwrap_or_default().chars().count() + 1 }
     }
 }
 
@@ -111,9 +123,13 @@ mod tests {
     #[test]
     fn spots_count_lines_and_characters_from_one() {
         let text = "a\nbé = 1\n";
-        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(Position::of(text, text.find('=').unwrap()), Position { line: 2, column: 4 });
-        assert_eq!(Position::of(text, 1000), Position { line: 3, column: 1 });
+        let at = |offset| Lines::of(text).position(offset);
+        assert_eq!(at(0), Position { line: 1, column: 1 });
+        assert_eq!(at(1), Position { line: 1, column: 2 });
+        assert_eq!(at(2), Position { line: 2, column: 1 });
+        assert_eq!(at(text.find('=').unwrap()), Position { line: 2, column: 4 });
+        assert_eq!(at(1000), Position { line: 3, column: 1 });
+        assert_eq!(Lines::of("").position(7), Position { line: 1, column: 1 });
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod mistakes;
 mod read;
 mod section;
 
+use mistakes::Lines;
 pub(crate) use mistakes::meant;
 pub use mistakes::{Mistake, Mistakes, Position};
 pub(crate) use section::WithPosition;
@@ -241,12 +242,14 @@ impl Config {
     /// All that is wrong with it, each with its place.
     pub fn read(file: &Path) -> Result<Self, Mistakes> {
         let shown = file.display().to_string();
-        match std::fs::read_to_string(file) {
-            Ok(text) => Self::parse(&text, &shown, file.parent().unwrap_or_else(|| Path::new(""))),
+        let octets = std::fs::read(file)
+            .map_err(|error| Mistakes::of(&shown, Position::default(), format!("cannot be read: {error}")))?;
+        match std::str::from_utf8(&octets) {
+            Ok(text) => Self::parse(text, &shown, file.parent().unwrap_or_else(|| Path::new(""))),
             Err(error) => {
-                let mut mistakes = Mistakes::default();
-                mistakes.add(&shown, Position::default(), format!("cannot be read: {error}"), None);
-                Err(mistakes)
+                let good = octets.get(..error.valid_up_to()).unwrap_or_default();
+                let spot = Lines::of(&String::from_utf8_lossy(good)).position(usize::MAX);
+                Err(Mistakes::of(&shown, spot, "this is no text in UTF-8".into()))
             }
         }
     }

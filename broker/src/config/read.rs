@@ -9,7 +9,7 @@
 //! are told at once, in the order of the file. Bounds: a route has at most `COPIES` copies, since the copies
 //! of a call are a mask of 64 bits.
 
-use super::mistakes::{Mistakes, meant};
+use super::mistakes::{Lines, Mistakes, meant};
 use super::section::{Reader, Section, WithPosition};
 use super::{
     AdminConfig, Balance, BreakerConfig, Config, CopyConfig, CopyTo, EditConfig, GRACE, Hops, LimitConfig,
@@ -30,7 +30,7 @@ const COPIES: usize = 64;
 
 /// Reads a file's text; `folder` is where names of files in it begin.
 pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Config, Mistakes> {
-    let reader = Reader { file, text, mistakes: Default::default() };
+    let reader = Reader { file, lines: Lines::of(text), mistakes: Default::default() };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let spot = reader.spot(error.span().map_or(0, |span| span.start));
@@ -165,7 +165,18 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
     if let Some(name) = name.as_ref().filter(|name| name.is_empty()) {
         section.reader.wrong(name.spot, "a route has a name", None);
     }
+    if let Some(name) = name.as_ref().filter(|name| name.chars().any(char::is_control)) {
+        let message = "a name has no control characters: it stands in the lines that the broker prints";
+        section.reader.wrong(name.spot, message, None);
+    }
     let to = section.texts("to");
+    for (at, text) in to.iter().enumerate() {
+        if to.iter().take(at).any(|other| other.value == text.value) {
+            let message = format!("`{}` is a target of this route already", text.value);
+            let hint = "each target gets its share of the calls once".into();
+            section.reader.wrong(text.spot, message, Some(hint));
+        }
+    }
     let route = RouteConfig {
         from: section.texts("from"),
         matches: section.section("match", "`match`").map(|section| matches(&section)).unwrap_or_default(),
@@ -324,7 +335,13 @@ fn copy(section: &Section<'_, '_>, folder: &Path) -> Option<CopyConfig> {
         }
         (name.spot, of_file(folder, &name))
     });
-    let program = section.text("program").map(|command| (command.spot, CopyTo::Program(command.value)));
+    let program = section.text("program").map(|command| {
+        if command.trim().is_empty() {
+            let message = "`program` is a command line, and this one is empty";
+            section.reader.wrong(command.spot, message, None);
+        }
+        (command.spot, CopyTo::Program(command.value))
+    });
     let route = section.text("route").map(|name| (name.spot, CopyTo::Route(name.value)));
     let count = section.flag("count").filter(|flag| flag.value).map(|flag| (flag.spot, CopyTo::Count));
     let required = section.flag("required").is_some_and(|flag| flag.value);

@@ -10,7 +10,7 @@
 //! Invariants: a mistake has the line and column of the value, or of the table that lacks it; no reading
 //! stops at the first mistake.
 
-use super::mistakes::{Mistakes, Position, meant};
+use super::mistakes::{Lines, Mistakes, Position, meant};
 use everywire::layer::Pattern;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -41,14 +41,14 @@ impl<T> Deref for WithPosition<T> {
 /// The file that is read, and what was found to be wrong with it.
 pub(crate) struct Reader<'t> {
     pub(crate) file: &'t str,
-    pub(crate) text: &'t str,
+    pub(crate) lines: Lines<'t>,
     pub(crate) mistakes: RefCell<Mistakes>,
 }
 
 impl Reader<'_> {
     /// The place of an offset in octets.
     pub(crate) fn spot(&self, offset: usize) -> Position {
-        Position::of(self.text, offset)
+        self.lines.position(offset)
     }
 
     /// Notes a mistake.

@@ -317,6 +317,63 @@ fn a_check_says_which_calls_do_not_come_back_by_the_broker() {
     }
 }
 
+/// The first route that a call is for gets it: one behind it that is for the same calls, and for no others, was meant otherwise.
+#[test]
+fn a_check_says_which_routes_no_call_comes_to() {
+    let contract = format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract());
+    let plain = String::new();
+    for (first, second, more, lacks) in [
+        ("to = \"iiop://h:1/a\"", "to = \"iiop://h:2/a\"", &plain, true),
+        ("to = \"iiop://h:1/\"", "to = \"iiop://h:2/a\"", &plain, true),
+        ("to = \"iiop://h:1/\"", "match = { key = \"a*\" }\nto = \"iiop://h:2/\"", &plain, true),
+        ("to = \"iiop://h:1/a\"", "to = \"iiop://h:2/a\"", &contract, true),
+        ("to = \"iiop://h:1/a\"\nallow = \"10.0.0.0/8\"", "to = \"iiop://h:2/a\"", &contract, true),
+        ("to = \"iiop://h:1/a\"", "to = \"iiop://h:2/b\"", &plain, false),
+        ("to = \"iiop://h:1/a\"", "match = { key = \"a*\" }\nto = \"iiop://h:2/a\"", &plain, false),
+        ("to = \"iiop://h:1/a\"\nmatch = { peer = \"10.0.0.0/8\" }", "to = \"iiop://h:2/a\"", &plain, false),
+        (
+            "to = \"iiop://h:1/a\"\nmatch = { operation = \"count\" }",
+            "to = \"iiop://h:2/a\"",
+            &contract,
+            false,
+        ),
+        // It takes copies.
+        ("to = \"iiop://h:1/a\"\ncopy = { route = \"second\" }", "to = \"iiop://h:2/a\"", &contract, false),
+    ] {
+        let text = format!(
+            "[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n[[route]]\nname = \"first\"\n{first}\n{more}\n\
+             [[route]]\nname = \"second\"\n{second}\n{more}\n"
+        );
+        let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+        let told =
+            |at: usize| reports[at].to_string().contains("no call comes here: the route `first` stands");
+        assert!(!told(0) && told(1) == lacks, "{text}\n{}", reports[1]);
+    }
+}
+
+#[test]
+fn what_runs_and_does_not_mean_what_it_says_is_told() {
+    let contract = contract();
+    let typed = file(&format!("to = \"iiop://h:1/\"\ncontract = \"{contract}\"\ninterface = \"Shop\""));
+    let shown = check(config(&typed).unwrap()).unwrap()[0].to_string();
+    assert!(shown.contains("\n  the target `iiop://h:1/` names no object"), "{shown}");
+    wrong(
+        &file("to = [\"iiop://h:1/a\", \"iiop://h:2/a\", \"iiop://h:1/a\"]"),
+        "broker.toml:6:39: `iiop://h:1/a` is a target of this route already",
+    );
+    wrong(
+        &file("to = \"iiop://h:1/a\"\ncopy = { program = \" \" }"),
+        "broker.toml:7:20: `program` is a command line, and this one is empty",
+    );
+    let name = file("to = \"iiop://h:1/a\"").replace("\"shop\"", "\"a\\tb\"");
+    wrong(&name, "broker.toml:5:8: a name has no control characters");
+    let scratch = Scratch::new();
+    let path = scratch.path("broker.toml");
+    std::fs::write(&path, b"[listen.front]\naddress = \"caf\xe9\"\n").unwrap();
+    let wrong = everywire_broker::Config::read(std::path::Path::new(&path)).unwrap_err().to_string();
+    assert!(wrong.ends_with("broker.toml:2:15: this is no text in UTF-8"), "{wrong}");
+}
+
 #[test]
 fn a_check_looks_at_the_administrators_pages() {
     let found = |admin: &str| {

@@ -185,6 +185,7 @@ fn told(report: &Report) -> Json {
         "route": report.route, "listener": report.listener, "from": report.wires.0, "to": report.wires.1,
         "interface": report.interface, "key": report.key,
         "operations": each(&report.operations), "may_run_twice": report.twice, "signals": each(&report.signals),
+        "callbacks": each(&report.callbacks),
         "notes": report.notes,
     })
 }
