@@ -12,7 +12,8 @@
 //! States of a connection: the head of one request is read, answered with a page that is in memory as a whole, and the
 //! connection ends.
 //!
-//! Bounds against hostile callers: `MOST` connections at a time, others are closed at once; `PATIENCE` for
+//! Bounds against hostile callers: `MOST` connections at a time, and the one that is open for longest makes room for
+//! another: so those that never ask do not keep whoever looks after the broker from its pages; `PATIENCE` for
 //! all that one connection does; 32 KiB of request header, bodies are not read; the token is compared in
 //! constant time. The thread holds the broker weakly, so an open page does not keep a broker that has ended.
 
@@ -23,15 +24,16 @@ use everywire_http::{Bounds, Server};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Connections at one time: more are accepted and closed without a word.
-const MOST: usize = 16;
+/// Connections at one time: a page takes far less time than as many others take to come.
+const MOST: usize = 64;
 /// How long a peer may take to send its request and to read the page, both together.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of the token's file that are read at the most.
@@ -150,7 +152,7 @@ fn elsewhere(asked: &str) -> String {
 /// The thread that accepts, until the listener is over. No error ends it: without descriptors it tries again
 /// after a moment.
 fn accept(listener: &TcpListener, token: &Token, over: &AtomicBool, broker: &Weak<Inner>) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let open = Arc::<OpenConnections>::default();
     loop {
         let accepted = listener.accept();
         if over.load(Ordering::Acquire) {
@@ -161,32 +163,46 @@ fn accept(listener: &TcpListener, token: &Token, over: &AtomicBool, broker: &Wea
             std::thread::sleep(Duration::from_millis(50));
             continue;
         };
-        if open.fetch_add(1, Ordering::AcqRel) >= MOST {
-            open.fetch_sub(1, Ordering::AcqRel);
-            continue;
-        }
-        let (token, broker, slot) = (Arc::clone(token), Weak::clone(broker), Slot(Arc::clone(&open)));
-        let serve = move || {
-            let _slot = slot;
-            // Whoever goes, or is too slow, is told nothing.
-            let _ = serve(stream, &token, &broker);
-        };
+        let (token, broker, slot) = (Arc::clone(token), Weak::clone(broker), Slot::take(&open, stream));
+        // Whoever goes, or is too slow, is told nothing.
+        let serve = move || drop(serve(&slot.1, &token, &broker));
         // Without a thread the connection is closed, and its place is free again.
         let _ = std::thread::Builder::new().name("admin".into()).spawn(serve);
     }
 }
 
+/// Connections that are open, the oldest first.
+type OpenConnections = Mutex<VecDeque<Arc<TcpStream>>>;
+
 /// The place of a connection.
-struct Slot(Arc<AtomicUsize>);
+struct Slot(Arc<OpenConnections>, Arc<TcpStream>);
+
+impl Slot {
+    /// A place for one more. The oldest connection ends if there are too many, and its thread with it.
+    fn take(open: &Arc<OpenConnections>, stream: TcpStream) -> Self {
+        let stream = Arc::new(stream);
+        let mut held = open.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() >= MOST
+            && let Some(oldest) = held.pop_front()
+        {
+            // It may have ended by itself.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        held.push_back(Arc::clone(&stream));
+        drop(held);
+        Self(Arc::clone(open), stream)
+    }
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|stream| !Arc::ptr_eq(stream, &self.1));
     }
 }
 
 /// One connection, on a thread of its own, which waits for the peer as long as there is time.
-fn serve(mut stream: TcpStream, token: &Token, broker: &Weak<Inner>) -> io::Result<()> {
+fn serve(mut stream: &TcpStream, token: &Token, broker: &Weak<Inner>) -> io::Result<()> {
     let (token, broker) = (Arc::clone(token), Weak::clone(broker));
     let bounds = Bounds { body: 0, idle: PATIENCE, too_large: |_| String::new() };
     // Every head is answered before its body is read.
@@ -243,7 +259,8 @@ fn answer(head: &Parts, token: &Token, broker: &Weak<Inner>) -> Response<Bytes> 
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     }
-    if head.method != Method::GET {
+    // The library leaves the body of an answer to HEAD out.
+    if head.method != Method::GET && head.method != Method::HEAD {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "pages are only read here");
     }
     let Some(broker) = broker.upgrade() else {

@@ -46,6 +46,8 @@ fn pages_tell_how_the_broker_is() {
     assert_eq!(get(&broker, "/ready", ""), (200, "ready\n".into()));
     assert_eq!(get(&broker, "/other", "").0, 404);
     assert_eq!(ask(&broker, "POST /healthz HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n").0, 405);
+    // Balancers of load ask so.
+    assert_eq!(ask(&broker, "HEAD /healthz HTTP/1.1\r\nHost: here\r\n\r\n"), (200, String::new()));
     assert_eq!(ask(&broker, "nonsense\r\n\r\n").0, 400);
     let client = Node::new();
     let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
@@ -105,4 +107,25 @@ fn slow_readers_hold_nobody_up() {
         stream.write_all(b"GET /metrics HT").unwrap();
     }
     assert_eq!(get(&broker, "/healthz", "").0, 200);
+}
+
+/// Whoever connects and never asks has no token to show, and does not keep those who have one from the pages.
+#[test]
+fn connections_that_never_ask_make_room() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = start(&broker(&target, "address = \"127.0.0.1:0\""));
+    let address = broker.broker.admin().unwrap();
+    let mut held = Vec::new();
+    for turn in 0..4 {
+        held.extend((0..50).map(|_| TcpStream::connect(&address).unwrap()));
+        assert_eq!(get(&broker, "/healthz", ""), (200, "ok\n".into()), "{turn}");
+    }
+    // Those that came first were ended for it, and not those that came last.
+    held[0].set_read_timeout(Some(super::LONG)).unwrap();
+    assert_eq!(held[0].read(&mut [0]).unwrap(), 0);
+    let last = held.last_mut().unwrap();
+    last.write_all(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    let mut text = String::new();
+    last.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 }
