@@ -21,7 +21,7 @@ use crate::front::Front;
 use crate::hops;
 use crate::limits::Permit;
 use crate::route::Route;
-use crate::told::told;
+use crate::told::{told, unreadable};
 use crate::upstream::Upstream;
 use crate::validate;
 use crate::values::{ValueFlow, Values};
@@ -349,7 +349,7 @@ impl Passage {
         let to_callers = self.route.faces_callers;
         let sides =
             ValueFlow { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
-        sides.lead(body, list).map_err(|failure| failure.with_completed(Completed::Yes))
+        sides.lead(body, list).map_err(|failure| unreadable(failure).with_completed(Completed::Yes))
     }
 
     /// Results of a call that nobody here reads.
@@ -396,7 +396,7 @@ impl Passage {
             self.answered = true;
             route.metrics.done.inc();
             self.copied.answer(&route, &self.request, body, CallResult::Done);
-            let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink);
+            let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink).map_err(unreadable);
             let headers = &route.edits.answers;
             if headers.is_empty() {
                 self.request.answer(Answer::Done(&encode));
@@ -422,7 +422,7 @@ impl Passage {
         self.answered = true;
         route.metrics.raised.inc();
         self.copied.answer(&route, &self.request, &raised.body, CallResult::Raised(known));
-        let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink);
+        let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink).map_err(unreadable);
         self.request.answer(Answer::Raised { shape: known, fields: &fields });
         self.over();
     }
@@ -483,8 +483,8 @@ impl Passage {
             Kind::Unreachable | Kind::TimedOut | Kind::Violation | Kind::WrongWire => {
                 route.log.warn("failed", &fields());
             }
-            // More came from the target than is taken.
-            Kind::LimitExceeded if failure.completed() == Completed::Maybe => {
+            // More came from the target than is taken, or what nobody can read.
+            Kind::LimitExceeded | Kind::Malformed if failure.completed() != Completed::No => {
                 route.log.warn("failed", &fields());
             }
             // The target did not let the broker in; what it refuses to a caller is the caller's.

@@ -67,6 +67,8 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
     let scratch = Scratch::new();
     let (nonsense, page) =
         (saying(b"nonsense, and more of it"), saying(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"));
+    let unread =
+        saying(b"HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8\r\nContent-Length: 4\r\n\r\n<a<b");
     // A reply of 2 GiB.
     let large = saying(b"GIOP\x01\x02\x01\x01\xff\xff\xff\x7f and more of it");
     let socket = scratch.path("target.bus");
@@ -81,6 +83,13 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
             page.to_string(),
         ),
         ("silent", format!("dbus+unix://{socket}#shop"), Kind::TimedOut, socket.clone()),
+        (
+            "early",
+            format!("dcom://127.0.0.1:{nonsense}/shop?level=none"),
+            Kind::Violation,
+            nonsense.to_string(),
+        ),
+        ("unread", format!("basic://127.0.0.1:{unread}/shop"), Kind::Violation, unread.to_string()),
         ("large", format!("iiop://127.0.0.1:{large}/shop"), Kind::LimitExceeded, large.to_string()),
     ];
     let routes: String =
@@ -92,7 +101,9 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
         assert!(!failure.to_string().contains(place.as_str()), "{name}: {failure}");
         // It was the target, and the caller's own limits are not what is to be raised.
         let whose = match *name {
-            "nonsense" => "what the target sent breaks the rules of its protocol",
+            "nonsense" | "early" => "what the target sent breaks the rules of its protocol",
+            "unread" => "the target's answer cannot be read: ",
+            "silent" => "the target did not answer in time",
             "large" => "a message of the target is larger than the broker takes",
             _ => "",
         };
