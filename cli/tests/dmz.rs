@@ -1,10 +1,9 @@
 //! What `examples/dmz/README.md` has to be pasted does what is said there.
 
 use crate::support::{PROGRAM, Scratch};
-use everywire_peers::here;
+use everywire_peers::{free_port, here};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -31,13 +30,9 @@ fn the_published_scenario_runs_as_its_page_says() {
     }
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/dmz");
     let scratch = Scratch::new();
-    // Ports that nobody has now, for those of the page.
-    let held: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: BTreeMap<&str, String> = ["9001", "9101", "9002"]
-        .into_iter()
-        .zip(held.iter().map(|listener| listener.local_addr().unwrap().port().to_string()))
-        .collect();
-    drop(held);
+    // Ports that nobody has, nor gets while the compilers run, for those of the page.
+    let ports: BTreeMap<&str, String> =
+        ["9001", "9101", "9002"].into_iter().map(|port| (port, free_port().unwrap().to_string())).collect();
     for entry in fs::read_dir(example).unwrap() {
         let path = entry.unwrap().path();
         let mut text = fs::read_to_string(&path).unwrap();
@@ -57,7 +52,7 @@ fn the_published_scenario_runs_as_its_page_says() {
     let path = std::env::var("PATH").unwrap();
     let output = Command::new("timeout")
         // With jobs, as at a terminal; whatever goes wrong, nothing of it is left.
-        .args(["--kill-after=5", "240", "bash", "-m", "-c"])
+        .args(["--kill-after=5", "540", "bash", "-m", "-c"])
         .arg(format!("{PREPARED}\n{script}"))
         .current_dir(scratch.path(""))
         .env("PATH", format!("{}:{path}", programs.display()))

@@ -238,16 +238,12 @@ impl Stream {
     }
 }
 
-/// A port of the loopback interface that nobody listens on now. Somebody else may take it before it is
-/// used.
+/// A port of the loopback interface for a server that has to be told one.
 ///
 /// # Errors
 /// There is none.
 pub(crate) fn free_port() -> Result<u16, Failure> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| broken(format!("no free port: {error}")))
+    everywire_peers::free_port().map_err(|error| broken(format!("no free port: {error}")))
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 //! Each failure is provoked, by a servant, a layer, a wrong caller or a server that is gone, and not made up. What a wire cannot say stands in
 //! [`UNSAID`]; docs/cli.md has the same table.
 
-use crate::support::{LONG, OTHER_TILL, Shop, TILL, WIRES, contract, scratch};
+use crate::support::{LONG, OTHER_TILL, SHORT, Shop, TILL, WIRES, contract, scratch};
 use everywire::layer::{AllowList, Limit};
 use everywire::model::Completed;
 use everywire::{Failure, Kind, Node};
 use everywire_dynamic::{CallError, DynamicObject};
 use serde_json::{Value as Json, json};
-use std::net::TcpListener;
-use std::time::Duration;
 
 /// What a caller reads instead of what a servant, or a layer before it, answered with: the wire has no word for it.
 const UNSAID: &[(&str, &[Kind], Kind)] = &[
@@ -104,7 +102,7 @@ fn a_deadline_that_passes_has_the_same_kind_on_each_wire() {
             scope.spawn(move || {
                 let till = at(&shop.address, TILL).with_deadline(Some(LONG));
                 till.call("add", json!([1])).unwrap();
-                let late = failure(&till.with_deadline(Some(Duration::from_secs(2))), "hang", json!(null));
+                let late = failure(&till.with_deadline(Some(SHORT)), "hang", json!(null));
                 let found = (late.kind(), late.completed());
                 assert_eq!(found, (Kind::TimedOut, Completed::Maybe), "{wire}: {late:?}");
             });
@@ -131,8 +129,7 @@ fn a_server_that_ends_has_the_same_kind_on_each_wire() {
 
 #[test]
 fn nobody_there_has_the_same_kind_on_each_wire() {
-    // A port that was free a moment ago.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = everywire_peers::free_port().unwrap();
     let socket = scratch("nobody").join("socket").display().to_string();
     for address in [
         format!("iiop://127.0.0.1:{port}/till"),

@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod ports;
 mod skips;
 #[cfg(test)]
 mod tests;
 
+pub use ports::free_port;
 pub use skips::{cached, here, skip};
 
 use std::ffi::OsStr;

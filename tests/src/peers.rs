@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-pub use everywire_peers::{cached, find, here, skip};
+pub use everywire_peers::{cached, find, free_port, here, skip};
 
 /// The root of the project.
 #[must_use]

@@ -5,13 +5,10 @@
 use super::foreign::{Beside, run, run_with, script};
 use super::mono_host::Order;
 use super::papers::Papers;
-use everywire_tests::peers::{cached, here};
+use everywire_tests::peers::{cached, free_port, here};
 use everywire_tests::workshop::once;
 use std::ffi::OsString;
 use std::fs;
-use std::net::TcpListener;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -77,38 +74,6 @@ impl Binding {
     }
 }
 
-/// A port that nobody has now, nor gets before it is asked for: they are below those that the system gives out, and whoever gets one of
-/// here keeps its name until its process ends. Mono takes seconds to listen at it, so to look whether it is free would not do: two
-/// processes with numbers that begin alike would both find it so.
-pub fn free_port() -> u16 {
-    port_from(std::process::id().wrapping_mul(64))
-}
-
-fn port_from(number: u32) -> u16 {
-    const FIRST: u32 = 16_384;
-    for number in number.. {
-        let port = u16::try_from(FIRST + number % FIRST).expect("below 32768");
-        // Such names belong to a network namespace, as ports do.
-        let name = SocketAddr::from_abstract_name(format!("everywire-port-{port}")).expect("a short name");
-        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            // Until this process ends.
-            std::mem::forget(claim);
-            return port;
-        }
-    }
-    unreachable!("numbers go on")
-}
-
-/// Processes whose numbers begin alike, and a Mono that does not listen yet.
-#[test]
-fn a_port_is_given_to_one_process_however_long_it_takes_to_listen() {
-    let ports = [7, 7, 7, 7 + 16_384].map(port_from);
-    for (at, port) in ports.iter().enumerate() {
-        assert!(!ports[..at].contains(port), "{ports:?}");
-    }
-}
-
 /// Mono, with our program built.
 #[derive(Debug, Clone)]
 pub struct Mono {
@@ -166,7 +131,7 @@ impl Mono {
             let port = said.strip_prefix("port ").and_then(|port| port.parse().ok());
             return (Service::Shared(order), port.unwrap_or_else(|| panic!("it says {said}")));
         }
-        let port = free_port();
+        let port = free_port().expect("a port");
         if let Some(papers) = self.papers {
             papers.for_mono(port);
         }
