@@ -89,10 +89,14 @@ mod tests {
             let done = done.clone();
             move || done.send(name).unwrap()
         };
+        // None is done before all are there, however long that takes.
+        let (go, wait) = mpsc::channel::<()>();
+        TIMERS.at(now, move || wait.recv().unwrap());
         let never = TIMERS.at(now + Duration::from_secs(600), tell("never"));
         TIMERS.at(now + Duration::from_millis(2), tell("second"));
         TIMERS.at(now + Duration::from_millis(1), tell("first"));
         TIMERS.at(now, || panic!("this one is on purpose"));
+        go.send(()).unwrap();
         assert_eq!((seen.recv().unwrap(), seen.recv().unwrap()), ("first", "second"));
         TIMERS.cancel(never);
         drop(done);

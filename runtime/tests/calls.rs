@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain;
-use crate::plain::{Does, Honest, LONG, PLAIN, Probe, addresses, block_on, call, interface, probe_at};
+use crate::plain::{Does, Honest, LONG, PLAIN, Probe, SHORT, addresses, block_on, call, interface, probe_at};
 use everywire_model::visit::Nothing;
 use everywire_model::{Completed, Failure, Kind, Outcome, Ref};
 use everywire_runtime::{Builder, Latency, Node};
@@ -211,14 +211,14 @@ fn deadlines_end_calls() {
 
 #[test]
 fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
+    const MANY: i32 = 20_000_000;
     let (_server, bound, open, told) = gated("plain://127.0.0.1:0");
     let client = node();
     let object = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
-    let quick = client
-        .resolve(object.reference())
-        .unwrap()
-        .with_deadline(Some(Duration::from_secs(1)))
-        .into_typed::<dyn Probe>();
+    let quick =
+        client.resolve(object.reference()).unwrap().with_deadline(Some(SHORT)).into_typed::<dyn Probe>();
+    // The connection is there: all of its time is for the call to begin.
+    assert_eq!(object.add_one(1).unwrap(), 2);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -232,7 +232,7 @@ fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
             .map(|_| {
                 scope.spawn(|| {
                     let mut calls = 0;
-                    while !over.load(Ordering::Relaxed) && calls < 2_000_000 {
+                    while !over.load(Ordering::Relaxed) && calls < MANY {
                         calls += 1;
                         assert_eq!(object.add_one(calls).unwrap(), calls + 1);
                     }
@@ -241,7 +241,7 @@ fn a_deadline_ends_the_call_of_the_thread_that_reads_for_busy_others() {
             })
             .collect();
         for other in others {
-            assert!(other.join().unwrap() < 2_000_000, "the others ended first");
+            assert!(other.join().unwrap() < MANY, "the others ended first");
         }
         let failure = waiting.join().unwrap().expect_err("nothing was let go");
         assert_eq!(failure.kind(), Kind::TimedOut);
@@ -283,7 +283,7 @@ fn a_thread_that_begins_a_call_does_not_wait_for_its_connection() {
     let (_server, bound, ..) = gated("plain://127.0.0.1:0");
     let client = node();
     let lost = client.object(&format!("plain://{hole_at}/probe")).unwrap();
-    let lost = lost.with_deadline(Some(Duration::from_secs(20)));
+    let lost = lost.with_deadline(Some(LONG * 10));
     let operations = &interface().operations;
     let mut pending = std::pin::pin!(lost.call_async::<_, (i32,), Failure>(&operations[0], (1,)));
     let mut context = Context::from_waker(Waker::noop());
@@ -361,9 +361,8 @@ fn the_name_of_a_node_that_was_stopped_is_free() {
 #[test]
 fn a_call_without_a_thread_says_that_there_is_nobody() {
     let client = node();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = client.object(&format!("plain://{}/probe", listener.local_addr().unwrap())).unwrap();
-    drop(listener);
+    // Nobody is given so low a port.
+    let nobody = client.object("plain://127.0.0.1:1/probe").unwrap();
     let operations = &interface().operations;
     let failure =
         block_on(nobody.call_async::<_, (i32,), Failure>(&operations[0], (1,))).unwrap().unwrap_err();
@@ -498,7 +497,7 @@ fn a_servant_that_nobody_waits_for_any_more_stops_a_node_as_anybody_does() {
     let (outer, inner) = (node(), node());
     inner.listen(&name).unwrap();
     let next = node().object(&format!("{name}/probe")).unwrap();
-    let next = next.with_deadline(Some(Duration::from_secs(1))).into_typed::<dyn Probe>();
+    let next = next.with_deadline(Some(SHORT)).into_typed::<dyn Probe>();
     let ((open, gate), (enter, entered)) = (mpsc::channel::<()>(), mpsc::channel());
     let gate = Mutex::new(gate);
     outer.export::<dyn Probe>(

@@ -68,7 +68,7 @@ impl Hub for Room {
                 b"out\n" => self.events.extend(self.peers.keys().map(|peer| HubEvent::Close(*peer))),
                 b"hold\n" => {
                     self.holds.send(()).unwrap();
-                    self.hold.recv_timeout(Duration::from_secs(60)).unwrap();
+                    self.hold.recv_timeout(Duration::from_secs(300)).unwrap();
                 }
                 b"begin\n" => self.patience = Some(now + BEGIN),
                 b"finish\n" => self.events.push_back(HubEvent::Finish),
@@ -150,7 +150,7 @@ fn open(test: &str, settings: Settings) -> Stage {
         .stack_size(STACK)
         .spawn(move || hub::run(&mut room, &settings, &bell))
         .unwrap();
-    is_open.recv_timeout(Duration::from_secs(60)).unwrap();
+    is_open.recv_timeout(Duration::from_secs(300)).unwrap();
     Stage { name, stop, thread, ends, go_on, holds }
 }
 
@@ -158,7 +158,7 @@ impl Stage {
     fn enter(&self) -> BufReader<UnixStream> {
         let address = SocketAddr::from_abstract_name(&self.name).unwrap();
         let stream = UnixStream::connect_addr(&address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         BufReader::new(stream)
     }
 }
@@ -235,7 +235,7 @@ fn what_a_peer_said_before_it_left_is_heard_though_it_takes_nothing_any_more() {
     }
     // The room learns that it cannot tell Bob anything before it has read what he said.
     say(&mut ann, "hold\nfor bob\n");
-    stage.holds.recv_timeout(Duration::from_secs(60)).unwrap();
+    stage.holds.recv_timeout(Duration::from_secs(300)).unwrap();
     say(&mut bob, "my last words\n");
     drop(bob);
     stage.go_on.send(()).unwrap();

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(300);
 const PEERS: usize = 8;
 const MESSAGE: usize = 3 << 20;
 

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Frame, LONG, Probe, Router, name, node};
+use crate::plain::{Frame, LONG, Probe, Router, SHORT, name, node};
 use everywire_model::{Completed, Kind};
 use std::sync::mpsc;
-use std::time::Duration;
 
 #[test]
 fn a_oneway_call_that_meets_a_closing_connection_is_not_lost_without_a_word() {
@@ -43,7 +42,7 @@ fn nobody_waits_behind_a_call_that_was_given_up() {
     });
     let client = node(1);
     let far = client.connect::<dyn Probe>(&format!("plainserial+unix://@{name}#probe")).unwrap();
-    let hasty = client.resolve(far.reference()).unwrap().with_deadline(Some(Duration::from_secs(1)));
+    let hasty = client.resolve(far.reference()).unwrap().with_deadline(Some(SHORT));
     let hasty = hasty.into_typed::<dyn Probe>();
     assert_eq!(hasty.add_one(0).unwrap_err().kind(), Kind::TimedOut);
     assert_eq!(far.add_one(1).unwrap(), 2);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{
-    Frame, Honest, LONG, PLAIN, Plain, Probe, Raw, Router, Ticked, block_on, interface, name, probe_at,
+    Frame, Honest, LONG, PLAIN, Plain, Probe, Raw, Router, SHORT, Ticked, block_on, interface, name, probe_at,
 };
 use bytes::Bytes;
 use everywire_model::*;
@@ -231,7 +231,7 @@ fn a_future_whose_deadline_passes_while_it_goes_on_is_told_so() {
     let listener = Router::open(&name);
     let node = client(&LASTING);
     let far = node.object(&format!("lasting+unix://@{name}#probe")).unwrap();
-    let future = asked(&far.with_deadline(Some(Duration::from_secs(3))));
+    let future = asked(&far.with_deadline(Some(SHORT)));
     listener.accept().read();
     let mut silent = listener.accept();
     silent.read();

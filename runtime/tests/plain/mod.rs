@@ -19,7 +19,7 @@ mod raw;
 mod session;
 mod values;
 
-pub use measure::{LONG, alone, block_on, cpu, descriptors, until, until_all_sleep};
+pub use measure::{LONG, SHORT, alone, block_on, cpu, descriptors, until, until_all_sleep};
 pub use probe::{Does, Honest, Probe, Ticked, interface};
 pub use raw::{Frame, Raw, Router, call, name, ticked};
 
@@ -122,7 +122,18 @@ pub fn serve(address: &str, servant: Arc<dyn Probe>) -> (Node, Ref<dyn Probe>, S
 /// An address on each transport; `test` makes it this test's own.
 pub fn addresses(test: &str) -> Vec<String> {
     let name = name(test);
-    vec!["plain://127.0.0.1:0".into(), format!("plain+unix://@{name}-u"), format!("plain+shm://@{name}-s")]
+    vec![
+        format!("plain://{}:0", own_loopback()),
+        format!("plain+unix://@{name}-u"),
+        format!("plain+shm://@{name}-s"),
+    ]
+}
+
+/// An address of the loopback network that no other process has: a port of it that is given back is taken by nobody else before whoever
+/// comes next listens there again.
+fn own_loopback() -> String {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{middle}.{low}", 64 | (high & 0x3f))
 }
 
 impl Wire for Plain {
