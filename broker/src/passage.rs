@@ -559,8 +559,9 @@ fn hands_over(route: &Route) -> bool {
 fn redirect(mut request: Request, route: &Arc<Route>) {
     match there(route, request.key()) {
         Some(reference) => {
-            request.answer(Answer::Moved(&reference));
+            // Before anybody can have heard of it.
             route.metrics.done.inc();
+            request.answer(Answer::Moved(&reference));
         }
         None => {
             route.metrics.refused("breaker");

@@ -341,7 +341,9 @@ fn b5_an_answer_that_comes_too_late_is_nobodys() {
         let client = Node::new();
         let shop = caller(&client, &broker);
         store.shut(true);
-        let failure = shop.count(1).unwrap_err();
+        // On a busy machine the time may be over before a call has left the broker.
+        let mut failures = (1000..).map(|n| (n, shop.count(n).unwrap_err()));
+        let (late, failure) = failures.find(|(_, failure)| failure.completed() != Completed::No).unwrap();
         assert_eq!(
             (failure.kind(), failure.completed()),
             (Kind::TimedOut, Completed::Maybe),
@@ -355,7 +357,9 @@ fn b5_an_answer_that_comes_too_late_is_nobodys() {
                 Err(failure) => assert_eq!(failure.kind(), Kind::TimedOut, "{far}: {failure:?}"),
             }
         }
-        assert_eq!(store.counted.lock().unwrap().get(&1), Some(&1), "{far}: once");
+        let counted = || store.counted.lock().unwrap().get(&late).copied();
+        until("it has run", || counted().is_some());
+        assert_eq!(counted(), Some(1), "{far}: once");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Routes that lead back to one another.
 
-use super::{Running, Scratch, config, contract, place, shop_at, start, try_start, until};
+use super::{LONG, Running, Scratch, config, contract, place, shop_at, start, try_start, until};
 use everywire::model::visit::WithHeaders;
 use everywire::model::{
     Answer, Completed, Encode, Header, Headers, Interface, Operation, Outcome, Remote, Request, Servant,
@@ -140,14 +140,14 @@ fn a_circle_without_headers_ends_by_other_limits() {
         let scratch = Scratch::new();
         let [one, other] = ["one", "other"].map(|name| place(wire, name, &scratch));
         let (_backend, _, somewhere) = shop_at(&place(wire, "somewhere", &scratch));
-        let more = |text: String| format!("{text}limit = {{ calls = 20 }}\ntimeout = \"20s\"\n");
+        let more = |text: String| format!("{text}limit = {{ calls = 20 }}\ntimeout = \"2m\"\n");
         let first = start(&more(text(&one, &somewhere, true, hops)));
         let second = start(&more(text(&other, &first.reference("all"), true, hops)));
         first
             .broker
             .reload(config(&more(text(&one, &second.reference("all"), true, hops))).unwrap())
             .unwrap();
-        let client = Node::new();
+        let client = Node::from(Node::builder().deadline(Some(LONG)).build());
         let shop = client.connect::<dyn Shop>(&first.reference("all")).unwrap();
         let failure = shop.count(1).unwrap_err();
         assert_ne!(failure.kind(), Kind::TimedOut, "{wire}: {failure:?}");

@@ -28,7 +28,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 /// How long a test waits at the most; it ends with an event.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 
 /// A folder of this test's own.
 pub(crate) struct Scratch(PathBuf);

@@ -92,8 +92,10 @@ fn callers_do_not_learn_where_a_target_is_that_breaks_the_protocol() {
         ("unread", format!("basic://127.0.0.1:{unread}/shop"), Kind::Violation, unread.to_string()),
         ("large", format!("iiop://127.0.0.1:{large}/shop"), Kind::LimitExceeded, large.to_string()),
     ];
+    // The others answer, if not at once on a busy machine: only who is silent is waited for in vain.
+    let more = |kind: Kind| if kind == Kind::TimedOut { "timeout = \"1s\"" } else { "" };
     let routes: String =
-        targets.iter().map(|(name, target, ..)| route(name, "front", target, "timeout = \"1s\"")).collect();
+        targets.iter().map(|(name, target, kind, _)| route(name, "front", target, more(*kind))).collect();
     let broker = start(&format!("{}{routes}", listener("front", "iiop", &scratch)));
     for (name, _, kind, place) in &targets {
         let failure = refused(&broker, name);
@@ -153,8 +155,8 @@ fn a_call_that_joins_a_search_is_not_ended_with_it() {
     let broker = start(&format!(
         "{}{}{}",
         listener("front", "iiop", &scratch),
-        route("shop", "front", &format!("dbus+unix://{socket}#shop"), "timeout = \"4s\""),
-        route("half", "front", &format!("dbus+unix://{other}#shop"), "timeout = \"2s\""),
+        route("shop", "front", &format!("dbus+unix://{socket}#shop"), "timeout = \"10s\""),
+        route("half", "front", &format!("dbus+unix://{other}#shop"), "timeout = \"5s\""),
     ));
     let call = || {
         let shop = Node::new().connect::<dyn Shop>(&broker.reference("shop")).unwrap();
@@ -166,7 +168,7 @@ fn a_call_that_joins_a_search_is_not_ended_with_it() {
     let later = call();
     assert_eq!(earlier.join().unwrap(), Kind::TimedOut);
     assert_eq!(later.join().unwrap(), Kind::TimedOut);
-    assert_eq!(came.load(Ordering::SeqCst), 2, "the later call had a search of its own");
+    until("the later call had a search of its own", || came.load(Ordering::SeqCst) == 2);
 }
 
 /// Without a contract a target is first listened to for its caller. That is a part of the call's time, not a time before it.
@@ -177,11 +179,11 @@ fn listening_to_a_target_takes_no_time_beside_the_calls() {
     silent(&socket);
     let target = format!("dbus+unix://{socket}#shop");
     let broker = start(&format!(
-        "{}{}[[route]]\nname = \"passing\"\nfrom = \"bus\"\nmatch = {{ key = \"shop\" }}\nto = \"{target}\"\ntimeout = \"4s\"\n{}",
+        "{}{}[[route]]\nname = \"passing\"\nfrom = \"bus\"\nmatch = {{ key = \"shop\" }}\nto = \"{target}\"\ntimeout = \"10s\"\n{}",
         listener("bus", "dbus", &scratch),
         listener("front", "iiop", &scratch),
         // Ends between once the time of the other and twice that.
-        route("control", "front", &target, "timeout = \"6s\"")
+        route("control", "front", &target, "timeout = \"15s\"")
     ));
     let (told, tells) = std::sync::mpsc::channel();
     let call = |name: &'static str, key: &str| {
