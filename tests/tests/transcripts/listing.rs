@@ -100,6 +100,9 @@ pub fn messages(recorded: &Recorded, wire: &'static dyn Wire) -> Vec<Said> {
         }
     }
     found.sort_by_key(|said| said.event);
+    if matches!(recorded.order, Order::ByConnection) {
+        answers_behind_their_questions(&mut found);
+    }
     // Both sides of ICE say their byte order at once, whenever the other does: the caller first, and then the callee.
     for (connection, _) in recorded.connections.iter().enumerate() {
         let first = |found: &[Said], way| {
@@ -127,6 +130,27 @@ pub fn messages(recorded: &Recorded, wire: &'static dyn Wire) -> Vec<Said> {
         }
     }
     found
+}
+
+/// Who asks for nothing but that it is done may ask for more before the answer comes, or after it: on each connection an answer stands
+/// behind what it answers, whenever it came.
+fn answers_behind_their_questions(found: &mut Vec<Said>) {
+    fn number<'a>(said: &'a Said, word: &str) -> Option<&'a str> {
+        said.explained.summary.strip_prefix(word)?.split([' ', ',']).next()
+    }
+    for at in 0..found.len() {
+        let answer = &found[at];
+        let Some(number_of_answer) = number(answer, "response #") else { continue };
+        let asked = found[..at].iter().rposition(|said| {
+            (said.connection, said.outward) == (answer.connection, !answer.outward)
+                && number(said, "request #") == Some(number_of_answer)
+        });
+        if let Some(asked) = asked {
+            let mut answer = found.remove(at);
+            answer.event = found[asked].event;
+            found.insert(asked + 1, answer);
+        }
+    }
 }
 
 /// Writes a transcript.

@@ -64,7 +64,7 @@ pub enum Order {
     /// As they passed.
     #[default]
     Passed,
-    /// One connection after the other: what happens on them at the same time is independent.
+    /// One connection after the other, and on each of them answers behind their questions: what happens at the same time is independent.
     ByConnection,
     /// On each connection the caller's first: it asks several things before it is answered.
     ByDirection,
