@@ -128,7 +128,7 @@ fn a_servant_that_takes_too_long_is_answered_for_once() {
         let (trace, told) = told();
         let gate = Arc::new(Gate::default());
         // Long enough for the second call, whose servant answers at once, on a machine that is busy.
-        let layers = Node::builder().layer(trace).layer(TimeLimit::new(Duration::from_secs(1)));
+        let layers = Node::builder().layer(trace).layer(TimeLimit::new(Duration::from_secs(10)));
         let _server = serve(course, socket, &gate, layers);
         let (node, address) = (caller(), course.reference(socket));
         let late = call(&node, &address, 1).unwrap_err();

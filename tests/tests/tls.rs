@@ -315,7 +315,8 @@ fn a_peer_that_stalls_in_its_handshake_is_cut_off() {
     for words in [&b""[..], &[0x16, 3, 1, 2, 0, 1]] {
         let mut peer = TcpStream::connect(&place).expect("it listens");
         peer.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        peer.write_all(words).expect("it listens");
+        // On a busy machine its time may be over by then.
+        let _ = peer.write_all(words);
         let mut rest = Vec::new();
         // Reset or ended, both are ends.
         let _ = peer.read_to_end(&mut rest);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How long servers that are to lose their patience with a first message wait for it: more than an honest client needs on a busy
 /// machine.
-pub const IMPATIENT: Duration = Duration::from_secs(3);
+pub const IMPATIENT: Duration = Duration::from_secs(10);
 
 /// Sends this message on all connections: one octet on each of them in turn. Before each octet but the first, when every
 /// message is begun and none is whole, others do their work. Whoever is cut off meanwhile fails the test.
