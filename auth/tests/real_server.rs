@@ -57,7 +57,7 @@ impl Bus {
     /// Authenticates, says `Hello` and waits for the answer.
     fn connect(&self, options: ClientOptions) -> Result<Authenticated, SaslError> {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         let (mut client, mut out, mut input) = (Client::new(options), Vec::new(), BytesMut::new());
         client.start(&mut out)?;
         let done = loop {

@@ -41,7 +41,7 @@ fn talk(
     words: &[u8],
     enough: usize,
 ) -> Result<Vec<u8>, Failure> {
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     let (mut plain, mut said, mut input) = (SendBuffer::new(), BytesMut::new(), BytesMut::new());
     plain.flat().extend_from_slice(words);
     loop {

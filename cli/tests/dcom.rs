@@ -1,7 +1,7 @@
 //! Programs served and called as COM objects.
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{PROGRAM, Running, Said, Scratch, data, run, run_in};
+use crate::support::{PROGRAM, Running, Said, Scratch, data, run, run_in, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -319,11 +319,7 @@ fn each_object_of_a_class_has_a_program_that_ends_with_it() {
     let said = |what: &str| std::fs::read_to_string(&log).unwrap_or_default().matches(what).count();
     assert_eq!(said("began"), 3);
     // The callers gave their references back when they ended, and so the programs end: ask until they have.
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while said("ended") < 3 {
-        assert!(std::time::Instant::now() < end, "{}", std::fs::read_to_string(&log).unwrap());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until("all have ended", || said("ended") == 3);
     assert_eq!(lamp.server.end("-TERM").0, 0);
 }
 
@@ -337,10 +333,10 @@ fn programs_of_objects_hear_first_that_the_server_ends() {
         let address = address.clone();
         std::thread::spawn(move || run(&["call", &address, "Switch", "true"]))
     });
-    while std::fs::read_to_string(&log).unwrap_or_default().matches("parked").count() < 2 {
+    until("both wait", || {
         assert!(!calls[0].is_finished() && !calls[1].is_finished());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+        std::fs::read_to_string(&log).unwrap_or_default().matches("parked").count() == 2
+    });
     // They answer what they have, and nobody waits for the end of the grace.
     assert_eq!(lamp.server.end("-TERM").0, 0);
     for call in calls {

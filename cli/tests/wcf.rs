@@ -139,9 +139,9 @@ fn callbacks_are_watched() {
     let hello = Hello::at(&["net.tcp://127.0.0.1:0?security=none", "net.tcp+unix://DIRsocket"]);
     let contract = contract();
     for address in &hello.addresses {
-        let mut told = Running::start(&["watch", address, "--count", "1", "--for", "30s", "--no-color"]);
+        let mut told = Running::start(&["watch", address, "--count", "1", "--for", "10m", "--no-color"]);
         let mut typed = Running::start(&[
-            "watch", address, "OnHello", "-c", &contract, "--count", "1", "--for", "30s", "--json",
+            "watch", address, "OnHello", "-c", &contract, "--count", "1", "--for", "10m", "--json",
         ]);
         // Nobody tells when they listen: greet until both have heard it. Whoever wants to hear has to subscribe, by the contract.
         let heard = AtomicBool::new(false);
@@ -198,7 +198,7 @@ fn values_of_any_type_are_watched_by_the_names_of_the_contract() {
     let mut server =
         Running::start(&["serve", &contract, "--interface", "IHello", "--exec", &exec, "--on", on]);
     let address = server.line();
-    let words = ["watch", &address, "OnHello", "-c", &contract, "--count", "1", "--for", "30s"];
+    let words = ["watch", &address, "OnHello", "-c", &contract, "--count", "1", "--for", "10m"];
     let mut plain = Running::start(&[&words[..], &["--no-color"]].concat());
     let mut json = Running::start(&[&words[..], &["--json"]].concat());
     let heard = AtomicBool::new(false);

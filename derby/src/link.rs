@@ -31,7 +31,7 @@ pub(crate) const INTERFACE: &str = "ew0";
 
 /// Each step of setting up takes this long at the most: a busy machine needs seconds to see that a link
 /// is up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What an emulated link is like, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -425,6 +425,9 @@ mod tests {
     use super::*;
     use crate::fresh::Fresh;
 
+    /// Only what hangs takes so long.
+    const LONG: Duration = Duration::from_secs(300);
+
     fn shell(script: &str) -> Launch {
         Launch::new("/bin/sh").with(["-c", script])
     }
@@ -432,15 +435,8 @@ mod tests {
     #[test]
     fn output_is_returned_and_failure_is_quoted() {
         let dir = Fresh::new().unwrap();
-        let run = |script: &str| {
-            complete(
-                &shell(script),
-                &ProcessPlacement::default(),
-                dir.path(),
-                "child",
-                Duration::from_secs(20),
-            )
-        };
+        let run =
+            |script: &str| complete(&shell(script), &ProcessPlacement::default(), dir.path(), "child", LONG);
         assert_eq!(run("echo yes").unwrap(), "yes\n");
         let failure = run("echo because >&2; exit 3").unwrap_err();
         assert!(failure.message().contains("because") && failure.message().contains('3'), "{failure}");
@@ -488,7 +484,7 @@ mod tests {
             "server",
         )
         .unwrap();
-        server.await_file(&ready, Duration::from_secs(20)).unwrap();
+        server.await_file(&ready, LONG).unwrap();
         let id = i32::try_from(server.id()).unwrap();
         drop(server);
         // SAFETY: signal 0 only asks whether the process exists.
@@ -505,7 +501,7 @@ mod tests {
             "server",
         )
         .unwrap();
-        let failure = server.await_file(&dir.path().join("never"), Duration::from_secs(20)).unwrap_err();
+        let failure = server.await_file(&dir.path().join("never"), LONG).unwrap_err();
         assert!(failure.message().contains("no port"), "{failure}");
     }
 
@@ -514,8 +510,7 @@ mod tests {
         let dir = Fresh::new().unwrap();
         let cpu = *crate::placement::allowed_cpus().last().unwrap();
         let launch = shell("grep Cpus_allowed_list /proc/self/status");
-        let text =
-            complete(&launch, &Some(cpu).into(), dir.path(), "child", Duration::from_secs(20)).unwrap();
+        let text = complete(&launch, &Some(cpu).into(), dir.path(), "child", LONG).unwrap();
         assert_eq!(text.split_whitespace().last().unwrap(), cpu.to_string());
     }
 }

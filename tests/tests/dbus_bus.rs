@@ -1,7 +1,7 @@
 //! Living on a bus: names and their queues, the loss of whom one listens to, monitors, and what everybody expects of
 //! everybody.
 
-use crate::common::foreign::{BUSES, Beside, bus, socket, until};
+use crate::common::foreign::{BUSES, Beside, PATIENCE, bus, socket, until};
 use crate::common::galley::{self, NAME, PATH};
 use everywire::model::describe::{Shape, TEXT};
 use everywire::model::shape::Field;
@@ -14,7 +14,7 @@ use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A node that notes what it is told.
 fn noting() -> (Node, Arc<Mutex<Vec<String>>>) {
@@ -209,7 +209,7 @@ fn a_monitor_overhears_others() {
         let kitchen = galley::on_bus(&client, bus.address());
         kitchen.divide(17, 5).expect("divide");
         kitchen.fire(1).expect("fire");
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + PATIENCE;
         let mut wanted = vec!["METHOD_CALL", "Divide", "METHOD_RETURN", "Tick"];
         while !wanted.is_empty() {
             let message = monitor.next(Some(end)).expect("it lasts");

@@ -27,7 +27,9 @@ fn tools(test: &str, programs: &[&str]) -> bool {
 }
 
 fn busctl(bus: &Bus, arguments: &[&str]) -> String {
-    run(Command::new("busctl").arg(format!("--address={}", bus.address())).arg("--").args(arguments))
+    run(Command::new("busctl")
+        .args([&format!("--address={}", bus.address()), "--timeout=300", "--"])
+        .args(arguments))
 }
 
 #[test]
@@ -199,7 +201,7 @@ fn gdbus_calls_introspects_monitors_and_waits() {
             "wait",
             "--session",
             "--timeout",
-            "20",
+            "300",
             NAME,
         ]);
         let waiting = Beside::start(&mut wait);
@@ -207,7 +209,8 @@ fn gdbus_calls_introspects_monitors_and_waits() {
         assert!(waiting.wait(), "gdbus sees the name come");
         let call = |method: &str, arguments: &[&str]| {
             let method = format!("{INTERFACE}.{method}");
-            run(gdbus("call", &["--dest", NAME, "--object-path", PATH, "--method", &method]).args(arguments))
+            let words = ["--timeout", "300", "--dest", NAME, "--object-path", PATH, "--method", &method];
+            run(gdbus("call", &words).args(arguments))
         };
         assert_eq!(call("Divide", &["17", "5"]).trim(), "(3, 2)");
         assert_eq!(
@@ -240,7 +243,10 @@ fn dbus_send_calls_over_buses_and_peer_to_peer() {
     }
     let check = |target: &[&str]| {
         let send = |arguments: &[&str]| {
-            run(Command::new("dbus-send").args(target).arg("--print-reply=literal").arg(PATH).args(arguments))
+            run(Command::new("dbus-send")
+                .args(target)
+                .args(["--print-reply=literal", "--reply-timeout=300000", PATH])
+                .args(arguments))
         };
         let divided = send(&["org.example.Kitchen.Divide", "int32:17", "int32:5"]);
         assert_eq!(divided.split_whitespace().collect::<Vec<_>>(), ["int32", "3", "int32", "2"]);

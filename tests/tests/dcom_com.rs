@@ -25,7 +25,7 @@ mod station {
 }
 
 /// How long a test waits at the most; it ends with an event.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Items from here on are not known.
 const UNKNOWN: u32 = 100;
 

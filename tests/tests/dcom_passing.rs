@@ -17,7 +17,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a test waits at the most; it ends with an event.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Of a route whose callers go to its target.
 const REDIRECT: &str = "mode = \"redirect\"\n";

@@ -4,6 +4,7 @@
 
 use crate::attacks_dcom::target;
 use crate::common::dcom_pantry as pantry;
+use crate::common::foreign::PATIENCE;
 use everywire::model::{Hold, Signal};
 use everywire::{Failure, Node};
 use everywire_tests::again::{only, this_program};
@@ -58,7 +59,7 @@ fn cycle(node: &Node, address: &str) -> Result<(), Failure> {
     });
     let subscription = class.subscribe(Some(ticked), listener)?;
     object.call::<_, (), Failure>(&PANTRY.operations[4], (1,))?;
-    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(true), "no signal");
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "no signal");
     drop(subscription);
     Ok(())
 }
@@ -153,7 +154,7 @@ fn cycles_with_clients_killed_at_random_leave_nothing_behind() {
     one_client(&server, &address, 1);
     // A few spare threads may wait for work, a few connections may be on their way.
     let is_back = || server.descriptors() <= before.2 + 2 && server.threads() <= before.1 + 2;
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + PATIENCE;
     while !is_back() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -186,7 +187,7 @@ fn clients_that_leave_leave_nothing_behind() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     server.recovers();
-    let end = Instant::now() + Duration::from_secs(30);
+    let end = Instant::now() + PATIENCE;
     while server.descriptors() > before.1 + 2 {
         let now = server.descriptors();
         assert!(Instant::now() < end, "{} descriptors before, {now} after {CLIENTS} clients", before.1);

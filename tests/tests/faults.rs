@@ -163,9 +163,9 @@ fn breaks(course: &Course) {
 
 /// A call when nothing breaks any more; those before may have left a connection that is about to end.
 fn call_quietly(address: &str, numbers: &AtomicI32) -> i32 {
-    let node: Node = Node::builder().deadline(Some(Duration::from_secs(10))).build().into();
+    let node: Node = Node::builder().deadline(Some(PATIENCE)).build().into();
     let object = house::object(&node, address);
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + PATIENCE;
     loop {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         match object.call::<_, (i32,), Failure>(&INTERFACE.operations[0], (number,)) {

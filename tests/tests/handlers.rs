@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a test waits at the most; it ends with an event.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(300);
 
 /// What was heard. `Call`: the number of a call that came.
 #[derive(Debug, PartialEq, Eq)]

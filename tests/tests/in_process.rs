@@ -249,7 +249,7 @@ fn a_node_that_ends_waits_for_calls_from_its_own_process_and_refuses_new_ones() 
     has_begun.recv().unwrap();
     let stopping = {
         let node = node.clone();
-        thread::spawn(move || node.stop_within(Duration::from_secs(120)))
+        thread::spawn(move || node.stop_within(Duration::from_secs(300)))
     };
     let refused = loop {
         if let Err(failure) = stub.greet("you") {

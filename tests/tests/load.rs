@@ -59,7 +59,7 @@ impl Dice {
 
 /// One client: comes, calls, leaves. Returns how many calls it made.
 fn visit(house: &House, dice: &mut Dice, end: Instant) -> Result<u64, Failure> {
-    let node: Node = Node::builder().deadline(Some(Duration::from_secs(120))).build().into();
+    let node: Node = Node::builder().deadline(Some(Duration::from_secs(300))).build().into();
     let bench: Ref<dyn Benchmarking> =
         node.connect(&house.server.reference("benchmarking")).expect("a reference");
     let bytes: Ref<dyn IRemoteObject> =

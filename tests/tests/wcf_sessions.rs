@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(300);
 const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
 
 /// A service over HTTP: each body that comes is answered with a status line, headers and a body, or by closing.

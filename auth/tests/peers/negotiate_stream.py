@@ -90,7 +90,7 @@ class Stream:
 
 
 def call(port, protocol, level, user, password):
-    stream = socket.create_connection(("127.0.0.1", int(port)), timeout=20)
+    stream = socket.create_connection(("127.0.0.1", int(port)), timeout=300)
     context = spnego.client(
         user, password, hostname="127.0.0.1", service="host", protocol=protocol, context_req=request(level)
     )
@@ -114,9 +114,9 @@ def call(port, protocol, level, user, password):
 def serve(protocol, level):
     listener = socket.create_server(("127.0.0.1", 0))
     print("PORT", listener.getsockname()[1], flush=True)
-    listener.settimeout(20)
+    listener.settimeout(300)
     stream, _ = listener.accept()
-    stream.settimeout(20)
+    stream.settimeout(300)
     context = spnego.server(hostname="127.0.0.1", service="host", protocol=protocol, context_req=request(level))
     theirs = False
     while not context.complete:

@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 /// The bus has this long for each answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// No answer to us is larger.
 const LARGEST: usize = 1 << 20;
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// As long as nothing is wrong nobody waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) const CLASS: &str = "4f0b2d8e-6f0a-4a5e-9d57-0d6f3c1b2a90";
 

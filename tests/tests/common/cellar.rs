@@ -310,7 +310,7 @@ impl ICellar for Cellar {
     fn notes(&self) -> Result<Vec<String>, Failure> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody answers a note, so the question may come first.
-        let wait = self.noted.wait_timeout_while(notes, Duration::from_secs(60), |notes| notes.is_empty());
+        let wait = self.noted.wait_timeout_while(notes, Duration::from_secs(300), |notes| notes.is_empty());
         Ok(std::mem::take(&mut *wait.unwrap_or_else(PoisonError::into_inner).0))
     }
     fn nothing(&self) -> Result<(), Failure> {

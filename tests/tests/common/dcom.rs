@@ -1,6 +1,6 @@
 //! What the tests with other implementations of DCOM share: a network of their own, for port 135; the peers; a referee.
 
-use super::foreign::{Beside, run, script};
+use super::foreign::{Beside, PATIENCE, run, script};
 use super::{capture, dcom_pantry, scratch};
 use everywire::Node;
 use everywire_tests::again::{only, this_program};
@@ -265,7 +265,7 @@ impl Samba {
             server.arg(self.unpacked.join(format!("usr/libexec/samba/rpcd_{helper}")));
         }
         let beside = Beside::start(&mut server);
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = Instant::now() + PATIENCE;
         while TcpStream::connect("127.0.0.1:135").is_err() {
             assert!(Instant::now() < end, "Samba does not listen: {}", beside.errors());
             std::thread::sleep(Duration::from_millis(10));

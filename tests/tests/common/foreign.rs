@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Whatever a test waits for comes within this time, or it fails: foreign compilers may have to be read from a busy disk first.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A contract of these tests.
 pub fn contract(name: &str) -> PathBuf {

@@ -180,7 +180,7 @@ impl Server {
     }
 
     fn wait_for_references(&mut self) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + foreign::PATIENCE;
         while !self.file.exists() {
             assert!(Instant::now() < end, "the server did not come up");
             assert!(self.child.try_wait().expect("it can be asked").is_none(), "the server ended");

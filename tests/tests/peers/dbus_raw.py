@@ -210,7 +210,7 @@ class Link:
 
 def connect(address, name, order):
     sock = socket.socket(socket.AF_UNIX)
-    sock.settimeout(20)
+    sock.settimeout(300)
     sock.connect(address)
     link = Link(sock, order)
     link.introduce()

@@ -70,7 +70,7 @@ public final class dcom_JInterop {
         JISystem.setAutoRegisteration(false);
         String host = arguments[1];
         JISession session = JISession.createSession(arguments[2], arguments[3], arguments[4]);
-        session.setGlobalSocketTimeout(15_000);
+        session.setGlobalSocketTimeout(300_000);
         session.useNTLMv2(arguments[5].equals("ntlmv2"));
         switch (arguments[0]) {
             case "calls":
@@ -229,7 +229,8 @@ public final class dcom_JInterop {
         hear(sink, "Ticked", 1);
         System.out.println("listening");
         System.out.flush();
-        Thread.sleep(60_000);
+        // Until it is killed.
+        Thread.sleep(600_000);
     }
 
     private static String advise(IJIComObject unknown, Sink sink, String iid, boolean byName, String method, int text)
@@ -257,7 +258,7 @@ public final class dcom_JInterop {
 
     private static void hear(Sink sink, String method, int times) throws Exception {
         for (int number = 0; number < times; number++) {
-            equal(sink.heard.poll(15, TimeUnit.SECONDS), method + " " + number + " " + method + " " + number);
+            equal(sink.heard.poll(300, TimeUnit.SECONDS), method + " " + number + " " + method + " " + number);
         }
     }
 

@@ -196,7 +196,7 @@ def plain(host, interface, who=None, level="none"):
     if who is not None:
         domain, user, password = who
         rpc.set_credentials(user, password, domain)
-    rpc.set_connect_timeout(10)
+    rpc.set_connect_timeout(300)
     dce = rpc.get_dce_rpc()
     if who is not None:
         dce.set_auth_level(LEVELS[level])
@@ -532,6 +532,6 @@ DEEDS = {deed.__name__: deed for deed in (endpoints, level, alive, wrong, pantry
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]
-    socket.setdefaulttimeout(20)
+    socket.setdefaulttimeout(300)
     DEEDS[deed](host, (domain, user, password), *arguments)
     print("ok", flush=True)

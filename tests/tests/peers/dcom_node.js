@@ -22,7 +22,7 @@ async function call(object, operation, put, get) {
 
 async function main([host, domain, user, password]) {
   const session = new Session().createSession(domain, user, password);
-  session.setGlobalSocketTimeout(10000);
+  session.setGlobalSocketTimeout(300000);
   const server = new ComServer(new Clsid(CLASS), host, session);
   await server.init();
   const unknown = await server.createInstance();
@@ -74,7 +74,7 @@ async function main([host, domain, user, password]) {
 const late = setTimeout(() => {
   console.error('nothing comes');
   process.exit(1);
-}, 25000);
+}, 300000);
 
 main(process.argv.slice(2)).then(
   () => {

@@ -174,7 +174,7 @@ class Link:
         netid, path = find_server()
         self.secret = secret or cookie(netid)
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
+        self.sock.settimeout(300)
         self.sock.connect(path)
         self.input, self.peer_order, self.key, self.id = b"", "<", 0, b""
         self.heard = []

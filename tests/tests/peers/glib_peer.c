@@ -16,7 +16,7 @@
 #define INTERFACE "org.example.Kitchen"
 #define PATH "/org/example/Kitchen"
 #define ERROR_NAME "org.example.Error.DivisionByZero"
-#define TIMEOUT 20000
+#define TIMEOUT 300000
 
 static GMainLoop *loop;
 

@@ -21,7 +21,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             assert coding == "gzip", coding
             body = gzip.decompress(body)
         kept = {name: value for name, value in self.headers.items() if name.lower() in ("content-type", "soapaction")}
-        server = http.client.HTTPConnection(sys.argv[1], timeout=20)
+        server = http.client.HTTPConnection(sys.argv[1], timeout=300)
         server.request("POST", self.path, body, kept)
         answer = server.getresponse()
         said = answer.read()

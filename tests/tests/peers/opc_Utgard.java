@@ -122,12 +122,12 @@ public final class opc_Utgard {
             }
         });
         access.bind();
-        equal(heard.poll(30, TimeUnit.SECONDS), 50.0f);
+        equal(heard.poll(300, TimeUnit.SECONDS), 50.0f);
         // The server is told to go on by what is written.
         Group group = server.addGroup("");
         equal(group.addItem("Tank.Valve").write(new JIVariant(true)), 0);
         for (Float value = 50.0f; value != 60.0f; ) {
-            value = heard.poll(30, TimeUnit.SECONDS);
+            value = heard.poll(300, TimeUnit.SECONDS);
             equal(value != null, true);
         }
         access.unbind();

@@ -669,6 +669,6 @@ DEEDS = {deed.__name__: deed for deed in (list_servers, categories, session)}
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]
-    socket.setdefaulttimeout(20)
+    socket.setdefaulttimeout(300)
     DEEDS[deed](host, (domain, user, password), *arguments)
     print("ok", flush=True)

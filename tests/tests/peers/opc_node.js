@@ -91,7 +91,7 @@ async function main([host, domain, user, password, clsid]) {
 const late = setTimeout(() => {
   console.error('nothing comes');
   process.exit(1);
-}, 120000);
+}, 300000);
 
 main(process.argv.slice(2)).then(
   () => {

@@ -290,7 +290,7 @@ def timestamp():
 deed, address, *options = sys.argv[1:]
 options = dict(option.split("=", 1) for option in options)
 token = UsernameToken(*options["token"].split(":"), timestamp_token=timestamp()) if "token" in options else None
-transport = Transport(session=session(options), timeout=20, operation_timeout=20)
+transport = Transport(session=session(options), timeout=300, operation_timeout=300)
 client = zeep.Client(address, transport=transport, wsse=token)
 if "at" in options:
     # The contract is read there, and what it describes is elsewhere.

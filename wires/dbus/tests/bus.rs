@@ -66,7 +66,7 @@ impl Member {
         };
         let Endpoint::Unix { path } = &profile.endpoints[0] else { panic!("{profile:?}") };
         let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         let config = Config { profile, purpose, peer: PeerAddress::default(), ..Config::default() };
         Self { session: DBUS.connect(&config), stream, input: BytesMut::new() }
     }

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 const BSTR: Shape = describe::text(TextKind::Counted, None);
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_secs(300);
 
 static EVENTS: Interface =
     interface!("ILampEvents", "7a1e0b1c-0c55-4d0e-9b6e-3f6d7c1b0003", [], 0, &EVENT_OPERATIONS);

@@ -318,7 +318,7 @@ fn objects_are_called_without_their_contract_as_with_it() {
 /// Signals of another contract language are heard with the contract and without: under the name that they have there, or in MIDL.
 #[test]
 fn signals_are_heard_without_their_contract_as_with_it() {
-    const WAIT: Duration = Duration::from_secs(60);
+    const WAIT: Duration = Duration::from_secs(300);
     let wires: &[&'static dyn Wire] = &[&DCOM];
     let server = Node::builder(wires).build();
     let place = server.listen("dcom://127.0.0.1:0?level=none").unwrap();

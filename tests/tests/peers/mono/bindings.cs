@@ -22,8 +22,10 @@ static class Bindings
     public static Binding Make(string name)
     {
         var binding = Bare(name.TrimEnd('-'), name.EndsWith("-"));
-        binding.SendTimeout = binding.ReceiveTimeout = TimeSpan.FromSeconds(60);
-        binding.OpenTimeout = binding.CloseTimeout = TimeSpan.FromSeconds(20);
+        // Only what hangs takes so long.
+        binding.SendTimeout = binding.ReceiveTimeout = TimeSpan.FromSeconds(300);
+        binding.OpenTimeout = TimeSpan.FromSeconds(300);
+        binding.CloseTimeout = TimeSpan.FromSeconds(60);
         return binding;
     }
 
