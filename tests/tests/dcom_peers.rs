@@ -310,7 +310,8 @@ fn an_object_ends_with_the_client_that_died() {
     if !alone(test) {
         return;
     }
-    let (_node, living) = serving(&format!("{OLD}&ping=1"));
+    // Its own pings come every few minutes, so it has three periods of ours to say that it listens.
+    let (_node, living) = serving(&format!("{OLD}&ping=10"));
     let client = Beside::start(&mut j_interop("dies", "session"));
     client.hear("listening");
     assert_eq!(living.load(SeqCst), 1);

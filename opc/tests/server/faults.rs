@@ -104,18 +104,20 @@ fn a_slow_listener_gets_the_newest_values_later_and_knows_and_others_notice_noth
         value += 1.0;
         site.table.set("Tank.Level", value).expect("an item");
         other.until(1, &Data::R4(value));
-        if let Ok(log) = told.try_recv() {
+        if let Some(log) = told.try_iter().find(|line| line.contains("\"watched\"")) {
             break log;
         }
         assert!(value < 10_000.0, "the listener is late, and nobody is told");
     };
-    assert!(log.contains("127.0.0.1") && log.contains("\"watched\""), "{log}");
-    for _ in 0..200 {
+    assert!(log.contains("127.0.0.1"), "{log}");
+    for _ in 0..50 {
         value += 1.0;
         site.table.set("Tank.Level", value).expect("an item");
         other.until(1, &Data::R4(value));
     }
-    assert_eq!(told.try_recv().ok(), None, "one line says it");
+    // On a busy machine that may be longer than a callback may take, which has a line of its own.
+    let again = told.try_iter().find(|line| line.contains("\"watched\""));
+    assert_eq!(again, None, "one line says it");
     gate.open();
     let found = slow.until(1, &Data::R4(value));
     // Few were kept for it, the last of all arrives, and that others were lost is said.
@@ -304,8 +306,8 @@ fn a_client_that_dies_with_a_thousand_groups_leaves_nothing() {
         drop((names, listening));
         return;
     }
-    // Pings of a second: three that are missing are the end.
-    let site = Site::served(Node::new(), "level=none&ping=1");
+    // Pings of five seconds, so that nobody misses three of them because the machine is busy: three that are missing are the end.
+    let site = Site::served(Node::new(), "level=none&ping=5");
     let survivor = Watched::new(&site, None);
     survivor.until(1, &Data::R4(50.0));
     let before = site.node.exported().len();
