@@ -237,6 +237,8 @@ mod tests {
     fn a_lock_that_was_forgotten_is_taken_by_one_alone() {
         const TAKERS: usize = 8;
         let folder = std::env::temp_dir().join(format!("everywire-keyring-{}", std::process::id()));
+        // Left over from a process with the same number that was killed: it is nobody's any more.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let (file, holders) = (folder.join("context"), AtomicU32::new(0));
         for _ in 0..300 {

@@ -20,6 +20,8 @@ impl Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("everywire-auth-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
+        // Left over from a process with the same number that was killed: it is nobody's any more.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
         Self(path)
     }

@@ -39,6 +39,8 @@ impl Scratch {
         let name =
             format!("everywire-broker-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
+        // Left over from a process with the same number that was killed: it is nobody's any more.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         Self(path)
@@ -51,8 +53,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A listener may take its own socket away at the same moment, which ends an attempt early.
-        let _ = std::fs::remove_dir_all(&self.0).or_else(|_| std::fs::remove_dir_all(&self.0));
+        // Listeners take their own sockets away at the same moment, each of which ends an attempt early.
+        let _ = (0..100).any(|_| std::fs::remove_dir_all(&self.0).is_ok());
     }
 }
 

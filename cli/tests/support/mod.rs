@@ -24,6 +24,8 @@ impl Scratch {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("everywire-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
+        // Left over from a process with the same number that was killed: it is nobody's any more.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

@@ -15,6 +15,8 @@ impl Papers {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("everywire-tls-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
+        // Left over from a process with the same number that was killed: it is nobody's any more.
+        let _ = std::fs::remove_dir_all(&path);
         std::fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
         let papers = Self(path);
         papers.run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=Authority -keyout ca.key -out ca.pem");
