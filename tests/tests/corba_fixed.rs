@@ -1,10 +1,10 @@
 //! Fixed-point numbers with omniORB on the other side, both ways: parameters, members, elements, and in an `any`.
 
-use crate::common::foreign::{Beside, contract, run, script, until};
+use crate::common::foreign::{Beside, contract, patient, run, script, until};
 use crate::common::{scratch, shelf};
+use everywire::Failure;
 use everywire::model::fixed::Fixed;
 use everywire::model::{Value, Variant};
-use everywire::{Failure, Node};
 use everywire_tests::peers::here;
 use everywire_tests::prices::desk::{Item, Price, Prices, Till};
 use everywire_tests::workshop::once;
@@ -81,7 +81,7 @@ fn fixed_point_numbers_travel_to_omniorb_and_back() {
     server.hear("ready");
     until("the reference is there", || std::fs::read_to_string(&file).is_ok_and(|text| !text.is_empty()));
     let reference = std::fs::read_to_string(&file).expect("a reference");
-    let till = Node::new().connect::<dyn Till>(reference.trim()).expect("it parses");
+    let till = patient().connect::<dyn Till>(reference.trim()).expect("it parses");
     assert_eq!(till.twice(&price("123.45")).expect("it answers"), price("246.9"));
     assert_eq!(till.twice(&price("-0.01")).expect("it answers"), price("-0.02"));
     let pieces = COUNT.read("1234").expect("a count").try_into().expect("as long as a count");
@@ -98,7 +98,7 @@ fn fixed_point_numbers_travel_to_omniorb_and_back() {
 #[test]
 fn fixed_point_numbers_come_from_omniorb_and_go_back() {
     let Some(program) = omniorb("fixed_point_numbers_come_from_omniorb_and_go_back") else { return };
-    let node = Node::new();
+    let node = patient();
     node.listen("iiop://127.0.0.1:0").expect("a free port");
     let reference = node.print(node.export::<dyn Till>("till", Arc::new(Ours)).reference());
     let told = "twice: 246.9 -0.02\npass: -99999.99 1234 5 2 99999.99\nmore: 5.26\n";

@@ -1,9 +1,9 @@
 //! Properties of callers: what a clause `context` adds to a request, with omniORB on the other side, both ways, and through a hop.
 
-use crate::common::foreign::{Beside, contract, run, script, until};
+use crate::common::foreign::{Beside, contract, patient, run, script, until};
 use crate::common::forwarder::Hop;
 use crate::common::{scratch, shelf};
-use everywire::{Failure, Node};
+use everywire::Failure;
 use everywire_tests::desk::properties::{Desk, Unknown, WhoError};
 use everywire_tests::peers::here;
 use everywire_tests::workshop::once;
@@ -64,7 +64,7 @@ impl Desk for Ours {
 
 /// A caller of ours is one without properties, whatever the version of GIOP.
 fn asks_without_properties(reference: &str) {
-    let node = Node::new();
+    let node = patient();
     let desk = node.connect::<dyn Desk>(reference).expect("it parses");
     for odd in [7, 0, 255] {
         assert_eq!(desk.brought("hello", odd).expect("a list follows the octet"), format!("hello {odd}"));
@@ -82,7 +82,7 @@ fn omniorb_reads_an_empty_list_behind_our_arguments() {
     let (_server, reference) = desk_of_omniorb(&program, "properties-theirs");
     asks_without_properties(&reference);
     // The same object by versions of GIOP in which a list has another place, since bodies are not aligned at 8.
-    let node = Node::new();
+    let node = patient();
     let mut older = node.parse(&reference).expect("a reference");
     for minor in [0, 1] {
         older.profiles[0].version.1 = minor;
@@ -97,7 +97,7 @@ fn omniorb_reads_an_empty_list_behind_our_arguments() {
 #[test]
 fn we_pass_over_the_properties_that_omniorb_brings() {
     let Some(program) = omniorb("we_pass_over_the_properties_that_omniorb_brings") else { return };
-    let node = Node::new();
+    let node = patient();
     node.listen("iiop://127.0.0.1:0").expect("a free port");
     let desk = node.export::<dyn Desk>("desk", Arc::new(Ours));
     let told = run(Command::new(&program).arg(node.print(desk.reference())).args(ANYWHERE));

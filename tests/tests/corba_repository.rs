@@ -1,7 +1,7 @@
 //! Interface repositories: ours, read by us, by omniORB's stubs and by JacORB's; JacORB's, read by us; and servers that have none, or
 //! whose repository lies.
 
-use crate::common::foreign::{Beside, contract, run, script, until};
+use crate::common::foreign::{Beside, contract, patient, run, script, until};
 use crate::common::{Server, omniorb, scratch, shelf};
 use everywire::model::contract::left_out;
 use everywire::model::describe::{Field, Name, Shape};
@@ -39,7 +39,7 @@ fn read(path: &Path) -> Contract {
 
 /// A node that serves an object of each interface of a contract, under the interface's name.
 fn serving(contract: &Contract) -> Node {
-    let node = Node::new();
+    let node = patient();
     node.listen("iiop://127.0.0.1:0").expect("a free port");
     for interface in contract.interfaces() {
         let constants = contract.constants().cloned().collect();
@@ -55,7 +55,7 @@ fn discover(object: &Object) -> Result<Discovery, Failure> {
 /// What an object of a node tells, asked from outside.
 fn told_by(node: &Node, key: &str) -> Discovery {
     let reference = node.print(&node.reference(key).expect("served"));
-    let asker = Node::new();
+    let asker = patient();
     discover(&asker.object(&reference).expect("a reference"))
         .unwrap_or_else(|failure| panic!("{key}: {failure}"))
 }
@@ -247,7 +247,7 @@ fn the_repository_follows_what_is_served() {
     assert_eq!(told_by(&node, "later").contract.interfaces().count(), 1);
     let reference = node.print(&node.reference("later").expect("served"));
     node.withdraw("later");
-    let asker = Node::new();
+    let asker = patient();
     let gone = discover(&asker.object(&reference).expect("a reference")).expect_err("it is gone");
     assert_eq!(gone.kind(), Kind::NoObject, "{gone}");
     // A key that nobody has, and the operations that every object answers.
@@ -344,7 +344,7 @@ fn omniorb_reads_our_repository() {
 fn a_server_without_a_repository_is_told_from_others() {
     let Some(peer) = omniorb("a_server_without_a_repository_is_told_from_others") else { return };
     let server = Server::omniorb(&peer, "tcp", &scratch("no-repository"));
-    let node = Node::new();
+    let node = patient();
     let object = |name: &str| node.object(&server.reference(name)).expect("a reference");
     let lacking = discover(&object("Kitchen")).expect_err("there is none");
     assert_eq!(lacking.kind(), Kind::Unsupported, "{lacking}");
@@ -413,7 +413,7 @@ fn we_read_the_repository_of_jacorb() {
     let _repository = Beside::start(&mut java(&["repository", &file("repository")]));
     written("repository");
     let _server = Beside::start(&mut java(&["serve", &file("repository"), &file("tank")]));
-    let node = Node::new();
+    let node = patient();
     let object = node.object(&written("tank")).expect("a reference");
     let told = discover(&object).unwrap_or_else(|failure| panic!("{failure}"));
     let tank = told.contract.interfaces().next().expect("an interface").clone();
@@ -518,13 +518,13 @@ fn a_repository_that_lies_ends_the_question() {
         (Way::Many, Kind::LimitExceeded, 3_000),
         (Way::Nothing, Kind::Internal, 10),
     ] {
-        let node = Node::new();
+        let node = patient();
         node.listen("iiop://127.0.0.1:0").expect("a free port");
         let asked = Arc::new(AtomicU32::new(0));
         let liar =
             Liar { interface: interface.clone(), way, node: node.downgrade(), asked: Arc::clone(&asked) };
         let reference = node.export_servant("liar", Arc::new(liar));
-        let object = Node::new();
+        let object = patient();
         let object = object.object(&node.print(&reference)).expect("a reference");
         let failure = discover(&object).expect_err("it lies");
         assert_eq!(failure.kind(), kind, "{way:?}: {failure}");

@@ -3,7 +3,7 @@
 //! Invariants: a text stands behind each value and comes back longer by `!`, so a value that ends too early or too late is seen. Programs of
 //! others print the same lines, since they are answered the same; what only one of the two can do is called by us.
 
-use crate::common::foreign::{Beside, contract, run, script, until};
+use crate::common::foreign::{Beside, contract, patient, run, script, until};
 use crate::common::forwarder::Hop;
 use crate::common::{scratch, shelf};
 use everywire::{Failure, Kind, Node, Remote};
@@ -84,7 +84,7 @@ fn packed() -> Packed {
 
 /// Calls a store: what it was given comes back, and what it makes itself is cut down to what is expected.
 fn calls(reference: &str) {
-    let node = Node::new();
+    let node = patient();
     let store = node.connect::<dyn Store>(reference).expect("it parses");
     macro_rules! back {
         ($call:ident, $($what:expr),+) => {$(
@@ -118,7 +118,7 @@ fn calls(reference: &str) {
 
 /// A packed ware goes where a ware is expected. `knows`: the server knows what a packed ware is; else it cuts it down.
 fn widens(reference: &str, knows: bool) {
-    let object = Node::new().object(reference).expect("it parses");
+    let object = patient().object(reference).expect("it parses");
     let interface = <dyn Store as Remote>::interface();
     let named = |name: &str| {
         interface.operations.iter().find(|operation| operation.name == name).expect("an operation").clone()
@@ -142,7 +142,7 @@ fn widens(reference: &str, knows: bool) {
 /// The same object by versions of GIOP in which a body begins anywhere, so that what is aligned within has another place; and through a
 /// hop, which knows no contract.
 fn ways(reference: &str) -> Vec<(Option<Node>, String)> {
-    let node = Node::new();
+    let node = patient();
     let mut older = node.parse(reference).expect("a reference");
     let mut ways = Vec::new();
     for minor in [0, 1] {
@@ -221,7 +221,7 @@ fn served(name: &str, start: impl FnOnce(&str) -> Command) -> (Beside, String) {
 
 /// A node with a store of ours, and its reference.
 fn ours() -> (Node, String) {
-    let node = Node::new();
+    let node = patient();
     node.listen("iiop://127.0.0.1:0").expect("a free port");
     let reference = node.print(node.export::<dyn Store>("store", Arc::new(Ours)).reference());
     (node, reference)

@@ -1,7 +1,7 @@
 //! TLS under the wires: IIOP with omniORB and JacORB, both ways, D-Bus with libdbus and GDBus through socat, and each with ourselves; what goes
 //! wrong there.
 
-use crate::common::foreign::{Beside, PATIENCE, contract, glib_peer, run_with, script, until};
+use crate::common::foreign::{Beside, PATIENCE, contract, glib_peer, patient, run_with, script, until};
 use crate::common::galley::{self, PATH};
 use crate::common::papers::Papers;
 use crate::common::{IN_ORDER, Server, omniorb, scratch};
@@ -418,7 +418,7 @@ fn we_call_jacorb_s_server_over_tls() {
         file.exists()
     });
     let reference = std::fs::read_to_string(&file).expect("a reference");
-    let node = Node::new();
+    let node = patient();
     let text = format!("{}?ca={}", reference.trim(), papers.path("ca.pem").display());
     let object = node.connect::<dyn Benchmarking>(&text).expect("it parses");
     assert_eq!(object.in_out_int_call(41).expect("it answers"), 42);

@@ -2,6 +2,7 @@
 
 use crate::common::cellar::contract::cellar::ICellar;
 use crate::common::cellar::{Cellar, use_all};
+use crate::common::foreign::patient;
 use crate::common::forwarder::Hop;
 use crate::common::hello::bench::IRemoteObject;
 use crate::common::hello::duplex::IHello;
@@ -82,7 +83,7 @@ fn serving(binding: Binding) -> (Node, u16) {
 }
 
 fn serving_at(address: &str) -> (Node, u16) {
-    let node = Node::new();
+    let node = patient();
     let address = node.listen(address).unwrap_or_else(|failure| panic!("{address}: {failure}"));
     let port = address.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
     let _ = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
@@ -131,7 +132,7 @@ fn mono_uses_our_bench(test: &str, binding: Binding) {
 fn we_use_monos_cellar(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
     let (_server, port) = mono.serve(binding, "cellar");
-    let node = Node::new();
+    let node = patient();
     let cellar: Ref<dyn ICellar> = node.connect(&binding.object(port, "cellar")).expect("an address");
     use_all(&*cellar, &["a", "", "", "d e"]);
 }
@@ -139,7 +140,7 @@ fn we_use_monos_cellar(test: &str, binding: Binding) {
 fn we_use_monos_bench(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
     let (_server, port) = mono.serve(binding, "bench");
-    let node = Node::new();
+    let node = patient();
     let remote: Ref<dyn IRemoteObject> = node.connect(&binding.object(port, "bench")).expect("an address");
     use_bench(&*remote, 1_000_000);
 }
@@ -155,7 +156,7 @@ fn mono_calls_us_over_tls(test: &str, binding: Binding) {
 fn we_call_mono_over_tls(test: &str, binding: Binding) {
     let (Some(mono), Some(papers)) = (Mono::awake(test), Papers::get(test)) else { return };
     let (_server, port) = mono.with(papers).serve(binding, "cellar");
-    let node = Node::new();
+    let node = patient();
     let address = binding.object_with(port, "cellar", papers);
     let cellar: Ref<dyn ICellar> = node.connect(&address).expect("an address");
     use_all(&*cellar, &["a", "", "", "d e"]);
@@ -169,7 +170,7 @@ fn we_call_mono_over_tls(test: &str, binding: Binding) {
 /// Structs in values of any type, and objects that are written once and referred to (`IsReference`).
 fn mono_sends_us_objects(test: &str, binding: Binding) {
     let Some(mono) = Mono::awake(test) else { return };
-    let node = Node::new();
+    let node = patient();
     let address = node.listen(&binding.listen()).expect("it listens");
     let port = address.split(['/', '?']).find_map(|part| part.rsplit_once(':')?.1.parse().ok());
     let cellar = Arc::new(Cellar::default());
@@ -214,7 +215,7 @@ fn we_exceed_monos_quota_over_binary_http() {
     let Some(mono) = Mono::awake("we_exceed_monos_quota_over_binary_http") else { return };
     let binding = BINARY.with_few("binhttp-");
     let (_server, port) = mono.serve(binding, "bench");
-    let node = Node::new();
+    let node = patient();
     let remote: Ref<dyn IRemoteObject> = node.connect(&binding.object(port, "bench")).expect("an address");
     assert_eq!(remote.put_bytes(vec![0; 900].into()).expect("PutBytes"), 900);
     let failure = remote.put_bytes(vec![0; 1200].into()).expect_err("MaxArrayLength");
@@ -289,7 +290,7 @@ fn we_call_monos_streamed_service() {
     let Some(mono) = Mono::awake("we_call_monos_streamed_service") else { return };
     let (_server, port) = mono.serve(STREAMED, "bench");
     for x in [1, 41] {
-        let node = Node::new();
+        let node = patient();
         let remote: Ref<dyn IRemoteObject> =
             node.connect(&STREAMED.object(port, "bench")).expect("an address");
         assert_eq!(remote.in_out_int(x).expect("InOutInt"), x + 1);
@@ -324,7 +325,7 @@ fn a_hop_stands_between(test: &str, binding: Binding) {
     assert_eq!(mono.call("cellar", binding, between, &CHECKS), heard, "over {}", binding.name);
     let (_server, port) = mono.serve(binding, "cellar");
     let (_hop, between) = Hop::before(&binding.object(port, "elsewhere"), &binding.listen());
-    let node = Node::new();
+    let node = patient();
     let cellar: Ref<dyn ICellar> = node.connect(&binding.object(between, "cellar")).expect("an address");
     use_all(&*cellar, &["a", "", "", "d e"]);
     let (_server, port) = mono.serve(binding, "bench");

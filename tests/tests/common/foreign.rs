@@ -1,6 +1,7 @@
 //! Programs that none of us wrote: run to their end, or beside a test.
 
 use super::{scratch, shelf};
+use everywire::Node;
 use everywire_derby::buses::{Bus, Program, Settings};
 use everywire_tests::peers::{cached, here, root};
 use everywire_tests::workshop::once;
@@ -14,6 +15,11 @@ use std::time::{Duration, Instant};
 
 /// Whatever a test waits for comes within this time, or it fails: foreign compilers may have to be read from a busy disk first.
 pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A node of ours that calls servers of others: a virtual machine that has just been started takes its time for a first call.
+pub fn patient() -> Node {
+    Node::builder().deadline(Some(PATIENCE)).build().into()
+}
 
 /// A contract of these tests.
 pub fn contract(name: &str) -> PathBuf {
