@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 pub(crate) const QUEUE: usize = 1024;
 /// How long a program may take to end once its input is closed.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
-/// How long a program may take to end once it closed its output.
-pub(crate) const GRACE: Duration = Duration::from_millis(200);
+/// How long a program may take to end once it closed its output. It mostly closed it by ending, and how it ended is told: so it is
+/// longer than a busy machine keeps a process from coming to its end.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// What the shell is given. A single program takes the shell's place (`exec`), so that it is what is
 /// ended by a signal; of several commands none can.

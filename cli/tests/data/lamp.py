@@ -16,7 +16,7 @@ def log(what):
             file.write(what + "\n")
 
 
-log("began")
+log(f"began {os.getpid()}")
 for line in sys.stdin:
     call = json.loads(line)
     operation, given, results = call["operation"], call["arguments"], {}
