@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use crate::server::{CLASS, PATIENCE, table};
+use crate::server::{CLASS, PATIENCE, own_place, table};
 
 /// A server that can be ended and started again where it was.
 pub(crate) struct Plant {
@@ -28,10 +28,7 @@ pub(crate) struct Plant {
 
 impl Plant {
     pub(crate) fn new() -> Self {
-        // An address that no other test has, so that nobody takes its port while the server is away.
-        let [_, high, middle, low] = std::process::id().to_be_bytes();
-        let place = format!("127.{}.{middle}.{low}:0", 64 | (high & 0x3f));
-        let mut plant = Self { table: table(), house: None, place, client: Node::new() };
+        let mut plant = Self { table: table(), house: None, place: own_place(), client: Node::new() };
         plant.start("level=none");
         plant
     }

@@ -358,7 +358,7 @@ fn aserver_that_is_killed_or_frozen_is_a_gap_and_comes_back() {
         }
         return drop(server);
     }
-    let mut server = Other::start(test, "127.0.0.1:0");
+    let mut server = Other::start(test, &super::own_place());
     let address = server.said("at dcom://");
     let place = address.split(['/', '?']).next().expect("a place").to_owned();
     let client: Node = Node::builder().deadline(Some(Duration::from_millis(500))).build().into();

@@ -78,6 +78,13 @@ impl Site {
     }
 }
 
+/// A place at an address of the loopback network that no other process has: what listens there and ends may listen at its port again,
+/// which nobody else takes meanwhile, and least of all whoever looks for it there.
+pub(crate) fn own_place() -> String {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{middle}.{low}:0", 64 | (high & 0x3f))
+}
+
 /// Waits until something is so: objects end with the next calls or a moment later.
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;

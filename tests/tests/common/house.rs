@@ -136,7 +136,6 @@ pub struct Process {
     child: Child,
     input: ChildStdin,
     said: Mutex<BufReader<ChildStdout>>,
-    address: String,
 }
 
 impl Process {
@@ -155,8 +154,8 @@ impl Process {
             .expect("a server starts");
         let input = child.stdin.take().expect("piped");
         let said = Mutex::new(BufReader::new(child.stdout.take().expect("piped")));
-        let mut process = Self { child, input, said, address: String::new() };
-        process.address = process.hear("ready ");
+        let process = Self { child, input, said };
+        process.hear("ready ");
         process
     }
 
@@ -176,13 +175,6 @@ impl Process {
     fn tell(&self, word: &str) {
         // It may have been killed.
         let _ = writeln!(&self.input, "{word}");
-    }
-
-    /// Where it listens.
-    pub fn port(&self) -> u16 {
-        let (_, rest) = self.address.split_once("127.0.0.1:").expect("an address of TCP");
-        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().expect("a port")
     }
 
     /// Lets calls go.

@@ -5,6 +5,7 @@ use super::{Course, Ending, Evicting, HELD, ROUND, SLOTS};
 use crate::common::foreign::until;
 use crate::common::house::{Log, Process, Ran, Settings};
 use crate::common::scratch;
+use everywire_tests::peers::free_port;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -51,11 +52,16 @@ impl<'c> Cell<'c> {
         let listen = |place: &str| format!("{}{place}{serving}", course.scheme);
         let settings = settings(course, ending, client);
         let at_hub = course.hub.map(&listen);
-        let at_port = |port: u16| listen(&format!("://127.0.0.1:{port}"));
+        // Servers come and go at the port, and meanwhile their client looks for them: it must not be one of those that the system gives
+        // to whoever connects, the client itself among them.
+        let port = match course.port {
+            0 => free_port().expect("a port"),
+            port => port,
+        };
         let first = match &at_hub {
             Some(hub) => hub.clone(),
             None if at_socket => listen(&format!("+unix://{}", socket.display())),
-            None => at_port(course.port),
+            None => listen(&format!("://127.0.0.1:{port}")),
         };
         let server = Process::start(&first, &log, settings);
         let place = if at_hub.is_some() {
@@ -70,9 +76,8 @@ impl<'c> Cell<'c> {
             };
             Place { listen: first, reference, socket: Some(socket) }
         } else {
-            let port = if course.port == 0 { server.port() } else { course.port };
             let reference = course.foreign.replace("PORT", &port.to_string()).replace("CELL", &word(what));
-            Place { listen: at_port(port), reference, socket: None }
+            Place { listen: first, reference, socket: None }
         };
         Self { course, ending, client, log, place, server }
     }
