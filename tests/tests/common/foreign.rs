@@ -1,4 +1,7 @@
 //! Programs that none of us wrote: run to their end, or beside a test.
+//!
+//! States of a program beside a test: it *runs*, and what it prints is kept until somebody hears it; it *has ended*, was waited for, or was
+//! killed. Invariant: none outlives the value that stands for it, and whatever waits for one gives up after [`PATIENCE`].
 
 use super::{scratch, shelf};
 use everywire::Node;
