@@ -185,47 +185,35 @@ impl Remote {
     }
 
     /// Asks; follows an object that moved; tries once more if a connection turned out to be closed before the
-    /// call ran. `ask` begins the call on the connection that it is given and waits, and says how far the call has come.
+    /// call ran. `ask` begins the call on the connection that it is given and waits, and says how far the call has come; `told` says of
+    /// a failure what failed.
     #[inline]
     fn ask(
         &self,
         until: Option<Instant>,
         progress: &mut CallProgress,
         mut ask: impl FnMut(&Route, &mut CallProgress) -> Outcome<Body>,
+        told: impl Fn(Failure) -> Failure,
     ) -> Outcome<Body> {
-        // One place for the outcome, so that it is not moved.
-        let mut outcome;
-        match self.way(until) {
-            // The turn is given back when the outcome is there.
-            Ok((way, turn)) => {
-                outcome = ask(&way, progress);
-                if !matches!(outcome, Outcome::Done(_)) {
-                    self.ask_on(until, (way, turn), progress, &mut outcome, &mut ask);
-                } else if *progress == CallProgress::Ended {
-                    way.located.store(true, Ordering::Relaxed);
-                }
+        // The turn is given back when the outcome is there.
+        let (way, turn) = match self.way(until) {
+            Ok(found) => found,
+            Err(failure) => return Outcome::Failed(told(failure)),
+        };
+        let outcome = ask(&way, progress);
+        if matches!(outcome, Outcome::Done(_)) {
+            if *progress == CallProgress::Ended {
+                way.located.store(true, Ordering::Relaxed);
             }
-            Err(failure) => outcome = Outcome::Failed(failure),
+            return outcome;
         }
-        outcome
+        let asked = self.ask_on(until, (way, turn), progress, outcome, &mut ask);
+        asked.unwrap_or_else(|failure| Outcome::Failed(told(failure)))
     }
 
-    /// The same from the first answer on, which has no results.
+    /// The same from the first answer on, which has no results. `Err` is the failure that the call ends with.
     #[inline(never)]
     fn ask_on(
-        &self,
-        until: Option<Instant>,
-        first: (Arc<Route>, CallPermit),
-        progress: &mut CallProgress,
-        outcome: &mut Outcome<Body>,
-        ask: &mut dyn FnMut(&Route, &mut CallProgress) -> Outcome<Body>,
-    ) {
-        let answered = std::mem::replace(outcome, Outcome::Moved(Reference::default()));
-        *outcome = self.ask_elsewhere(until, first, progress, answered, ask).unwrap_or_else(Outcome::Failed);
-    }
-
-    /// The same; `Err` is the failure that the call ends with.
-    fn ask_elsewhere(
         &self,
         until: Option<Instant>,
         (mut way, mut _turn): (Arc<Route>, CallPermit),
@@ -309,11 +297,19 @@ impl Remote {
             let call = Call { profile: &way.profile, method, arguments, expects };
             way.connection.call_and_wait(OutboundRequest::Call(&call), now, until, progress)
         };
-        let mut outcome = self.ask(until, progress, ask);
-        if let Outcome::Failed(failure) = &mut outcome {
-            *failure = of_operation(failure.clone(), method);
+        self.ask(until, progress, ask, |failure| of_operation(failure, method))
+    }
+
+    /// Calls a oneway whose outcome is asked for: there is one only where the wire has no calls without a reply.
+    #[cold]
+    fn call_oneway(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        let mut progress = CallProgress::Ended;
+        let outcome = self.call(method, arguments, true, &mut progress);
+        if progress != CallProgress::Sent {
+            return outcome;
         }
-        outcome
+        let what = "a oneway operation has no outcome";
+        Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what))
     }
 
     /// Whether somebody may answer at first who only tells where the object is.
@@ -427,12 +423,10 @@ impl Target for Remote {
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
         let span = Outgoing::begin(&self.reference, method);
-        let mut progress = CallProgress::Ended;
-        let mut outcome = span.run(|| self.call(method, arguments, method.is_oneway(), &mut progress));
-        if progress == CallProgress::Sent {
-            let what = "a oneway operation has no outcome";
-            outcome = Outcome::Failed(Failure::new(Kind::Unsupported, Initiator::User, what));
-        }
+        let outcome = span.run(|| match method.is_oneway() {
+            false => self.call(method, arguments, false, &mut CallProgress::Ended),
+            true => self.call_oneway(method, arguments),
+        });
         span.end(&outcome);
         outcome
     }
@@ -513,7 +507,7 @@ impl Target for Remote {
         let ask = |way: &Route, progress: &mut CallProgress| {
             way.connection.call_and_wait(OutboundRequest::Probe(&way.profile), now, until, progress)
         };
-        sent(self.ask(until, &mut CallProgress::Ended, ask))
+        sent(self.ask(until, &mut CallProgress::Ended, ask, |failure| failure))
     }
 
     fn offers(&self, interface: &str) -> Result<bool, Failure> {

@@ -151,10 +151,9 @@ impl GiopSession {
         // byte order.
         if header.minor == 2
             && self.passed.is_empty()
-            && let Some(&[i0, i1, i2, i3, 0, 0, 0, 0, 0, 0, 0, 0]) =
-                message.get(HEADER..).and_then(<[u8]>::first_chunk::<12>)
+            && let Some((&id, rest)) = message.get(HEADER..).and_then(<[u8]>::split_first_chunk::<4>)
+            && let Some(&[0, 0, 0, 0, 0, 0, 0, 0]) = rest.first_chunk()
         {
-            let id = [i0, i1, i2, i3];
             let id = if header.little { u32::from_le_bytes(id) } else { u32::from_be_bytes(id) };
             if self.settle(id) {
                 self.trials.settle(id, true);
@@ -284,8 +283,14 @@ impl GiopSession {
     }
 
     /// The same as an event.
-    pub(crate) fn results_event(&self, results: ResultsIn) -> Event {
+    fn results_event(&self, results: ResultsIn) -> Event {
         Event::Reply { id: CallId(results.id.into()), outcome: Outcome::Done(self.results_body(results)) }
+    }
+
+    /// The results that came before all other events, as an event.
+    #[cold]
+    pub(crate) fn poll_results(&mut self) -> Option<Event> {
+        self.results.take().map(|results| self.results_event(results))
     }
 }
 

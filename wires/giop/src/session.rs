@@ -399,11 +399,11 @@ impl Session for GiopSession {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
+        if self.results.is_some() {
+            return self.poll_results();
+        }
         match self.turned_away {
-            None => match self.results.take() {
-                None => self.events.pop_front(),
-                Some(results) => Some(self.results_event(results)),
-            },
+            None => self.events.pop_front(),
             Some(_) => self.poll_refusing(),
         }
     }
