@@ -87,6 +87,24 @@ macro_rules! __generated_trait {
     };
 }
 
+/// The type as which a skeleton reads a parameter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_read {
+    (: $own:ty) => { $own };
+    (as & $lent:ty) => { <$lent as $crate::generated::Lent>::Read<'_> };
+    (=> $($base:ident)::+) => { <dyn $($base)::+ as $crate::generated::Untyped>::Reference };
+}
+
+/// What a skeleton gives its servant of a parameter that was read.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_given {
+    ($request:ident, $read:ident: $own:ty) => { $crate::generated::own::<$own>($read) };
+    ($request:ident, $read:ident as & $lent:ty) => { $crate::generated::lend::<$lent>(&$read) };
+    ($request:ident, $read:ident => $($base:ident)::+) => { $request.narrow::<dyn $($base)::+>($read)? };
+}
+
 /// A blocking trait.
 #[doc(hidden)]
 #[macro_export]
@@ -193,17 +211,11 @@ macro_rules! __generated_blocking {
                 match own {
                     $($number => {
                         let ($($p,)*): ($(
-                            $($own)?
-                            $(<$lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($pb)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $own)? $(as & $lent)? $(=> $($pb)::+)?),
                         )*) = request.arguments()?;
                         let result = <Self as $trait>::$method(
                             self,
-                            $(
-                                $($crate::generated::own::<$own>($p))?
-                                $($crate::generated::lend::<$lent>(&$p))?
-                                $(request.narrow::<dyn $($pb)::+>($p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $p $(: $own)? $(as & $lent)? $(=> $($pb)::+)?)),*
                         );
                         request.reply(
                             <($($r)? $($crate::generated::Narrow<dyn $($rb)::+>)?) as $crate::generated::Results>::answer(result),
@@ -211,53 +223,35 @@ macro_rules! __generated_blocking {
                     })*
                     $($o_number => {
                         let ($($o_p,)*): ($(
-                            $($o_own)?
-                            $(<$o_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($o_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $o_own)? $(as & $o_lent)? $(=> $($o_pb)::+)?),
                         )*) = request.arguments()?;
                         let result = <Self as $trait>::$o_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$o_own>($o_p))?
-                                $($crate::generated::lend::<$o_lent>(&$o_p))?
-                                $(request.narrow::<dyn $($o_pb)::+>($o_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $o_p $(: $o_own)? $(as & $o_lent)? $(=> $($o_pb)::+)?)),*
                         );
                         request.reply(result)
                     })*
                     $($n_number => {
                         let ($($n_read)*) = request.arguments()?;
                         let ($($n_p,)*): ($(
-                            $($n_own)?
-                            $(<$n_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($n_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $n_own)? $(as & $n_lent)? $(=> $($n_pb)::+)?),
                         )*) = ($($n_p,)*);
                         $($n_after)*
                         let result = <Self as $trait>::$n_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$n_own>($n_p))?
-                                $($crate::generated::lend::<$n_lent>(&$n_p))?
-                                $(request.narrow::<dyn $($n_pb)::+>($n_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $n_p $(: $n_own)? $(as & $n_lent)? $(=> $($n_pb)::+)?)),*
                         );
                         request.reply(result)
                     })*
                     $($c_number => {
                         let ($($read)*) = request.arguments()?;
                         let ($($c_p,)*): ($(
-                            $($c_own)?
-                            $(<$c_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($c_pb)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $c_own)? $(as & $c_lent)? $(=> $($c_pb)::+)?),
                         )*) = ($($c_p,)*);
                         $($after)*
                         match <Self as $trait>::$c_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$c_own>($c_p))?
-                                $($crate::generated::lend::<$c_lent>(&$c_p))?
-                                $(request.narrow::<dyn $($c_pb)::+>($c_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $c_p $(: $c_own)? $(as & $c_lent)? $(=> $($c_pb)::+)?)),*
                         ) {
                             ::std::result::Result::Ok(value) => {
                                 let (($($c_v,)*), code) =
@@ -398,17 +392,11 @@ macro_rules! __generated_asynchronous {
                 match own {
                     $($number => {
                         let ($($p,)*): ($(
-                            $($own)?
-                            $(<$lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($pa)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $own)? $(as & $lent)? $(=> $($pa)::+)?),
                         )*) = request.arguments()?;
                         let result = <Self as $face>::$method(
                             self,
-                            $(
-                                $($crate::generated::own::<$own>($p))?
-                                $($crate::generated::lend::<$lent>(&$p))?
-                                $(request.narrow::<dyn $($pa)::+>($p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $p $(: $own)? $(as & $lent)? $(=> $($pa)::+)?)),*
                         ).await;
                         request.reply(
                             <($($r)? $($crate::generated::Narrow<dyn $($ra)::+>)?) as $crate::generated::Results>::answer(result),
@@ -416,53 +404,35 @@ macro_rules! __generated_asynchronous {
                     })*
                     $($o_number => {
                         let ($($o_p,)*): ($(
-                            $($o_own)?
-                            $(<$o_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($o_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $o_own)? $(as & $o_lent)? $(=> $($o_pa)::+)?),
                         )*) = request.arguments()?;
                         let result = <Self as $face>::$o_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$o_own>($o_p))?
-                                $($crate::generated::lend::<$o_lent>(&$o_p))?
-                                $(request.narrow::<dyn $($o_pa)::+>($o_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $o_p $(: $o_own)? $(as & $o_lent)? $(=> $($o_pa)::+)?)),*
                         ).await;
                         request.reply(result)
                     })*
                     $($n_number => {
                         let ($($n_read)*) = request.arguments()?;
                         let ($($n_p,)*): ($(
-                            $($n_own)?
-                            $(<$n_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($n_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $n_own)? $(as & $n_lent)? $(=> $($n_pa)::+)?),
                         )*) = ($($n_p,)*);
                         $($n_after)*
                         let result = <Self as $face>::$n_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$n_own>($n_p))?
-                                $($crate::generated::lend::<$n_lent>(&$n_p))?
-                                $(request.narrow::<dyn $($n_pa)::+>($n_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $n_p $(: $n_own)? $(as & $n_lent)? $(=> $($n_pa)::+)?)),*
                         ).await;
                         request.reply(result)
                     })*
                     $($c_number => {
                         let ($($read)*) = request.arguments()?;
                         let ($($c_p,)*): ($(
-                            $($c_own)?
-                            $(<$c_lent as $crate::generated::Lent>::Read<'_>)?
-                            $(<dyn $($c_pa)::+ as $crate::generated::Untyped>::Reference)?,
+                            $crate::__generated_read!($(: $c_own)? $(as & $c_lent)? $(=> $($c_pa)::+)?),
                         )*) = ($($c_p,)*);
                         $($after)*
                         match <Self as $face>::$c_method(
                             self,
-                            $(
-                                $($crate::generated::own::<$c_own>($c_p))?
-                                $($crate::generated::lend::<$c_lent>(&$c_p))?
-                                $(request.narrow::<dyn $($c_pa)::+>($c_p)?)?
-                            ),*
+                            $($crate::__generated_given!(request, $c_p $(: $c_own)? $(as & $c_lent)? $(=> $($c_pa)::+)?)),*
                         ).await {
                             ::std::result::Result::Ok(value) => {
                                 let (($($c_v,)*), code) =
