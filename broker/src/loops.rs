@@ -8,6 +8,7 @@
 use crate::config::Config;
 use crate::plan::{RoutePlan, TargetPlan};
 use everywire_model::{BindAddress, Endpoint, Profile, Wire};
+use std::collections::HashSet;
 
 /// A circle: the number of the route that it was looked for from, the number of the target by which it
 /// begins, and the names of the routes on the way, the first one again at the end.
@@ -31,17 +32,20 @@ pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[Route
         };
         route.targets.iter().enumerate().filter_map(leads).collect()
     };
+    // Looked up once: a file may have thousands of routes that lead to one another.
+    let next: Vec<_> = (0..routes.len()).map(next).collect();
+    let next = |from: usize| next.get(from).into_iter().flatten().copied();
     let mut circles = Vec::new();
     for from in 0..routes.len() {
         // Each route is looked at once, from the one that it was come to by.
         let mut seen: Vec<(usize, usize, usize)> = Vec::new();
+        let mut known = HashSet::new();
         let mut at = 0;
-        let mut steps =
-            next(from).into_iter().map(|(target, to)| (to, usize::MAX, target)).collect::<Vec<_>>();
+        let mut steps = next(from).map(|(target, to)| (to, usize::MAX, target)).collect::<Vec<_>>();
         // Breadth first: so the circle that is told is the shortest.
         loop {
             for step in steps.drain(..) {
-                if !seen.iter().any(|(held, ..)| *held == step.0) {
+                if known.insert(step.0) {
                     seen.push(step);
                 }
             }
@@ -51,7 +55,7 @@ pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[Route
                 break;
             }
             // The target of the first route by which it began.
-            steps = next(here).into_iter().map(|(_, to)| (to, at, target)).collect();
+            steps = next(here).map(|(_, to)| (to, at, target)).collect();
             at += 1;
         }
     }

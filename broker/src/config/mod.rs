@@ -21,6 +21,7 @@ pub(crate) use section::WithPosition;
 
 use everywire::layer::{Caller, Pattern};
 use everywire_model::Edit;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ impl Default for Hops {
 
 /// How long calls under way may take unless the file says otherwise.
 pub(crate) const GRACE: Duration = Duration::from_secs(30);
+/// Octets of a file that are read at the most: 100,000 routes have a tenth of it, and a device never ends.
+const LARGEST: u64 = 256 << 20;
 /// The time limit of a call unless the route says otherwise.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -242,8 +245,14 @@ impl Config {
     /// All that is wrong with it, each with its place.
     pub fn read(file: &Path) -> Result<Self, Mistakes> {
         let shown = file.display().to_string();
-        let octets = std::fs::read(file)
-            .map_err(|error| Mistakes::of(&shown, Position::default(), format!("cannot be read: {error}")))?;
+        let wrong = |why: String| Mistakes::of(&shown, Position::default(), why);
+        let mut octets = Vec::new();
+        std::fs::File::open(file)
+            .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut octets))
+            .map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        if octets.len() as u64 > LARGEST {
+            return Err(wrong(format!("this is larger than {} MiB, and no file of routes", LARGEST >> 20)));
+        }
         match std::str::from_utf8(&octets) {
             Ok(text) => Self::parse(text, &shown, file.parent().unwrap_or_else(|| Path::new(""))),
             Err(error) => {

@@ -18,7 +18,7 @@ use super::{
 use everywire::layer::{Caller, Pattern};
 use everywire_model::headers::Content;
 use everywire_model::{Edit, Header};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::DeTable;
@@ -94,6 +94,8 @@ fn whole(reader: &Reader<'_>, table: &DeTable<'_>, config: &Config) {
         reader.wrong(reader.spot(0), "there is no route", Some("add [[route]]".into()));
     }
     let mut seen: HashMap<&str, usize> = HashMap::new();
+    let by_name: HashMap<&str, &RouteConfig> =
+        config.routes.iter().rev().map(|route| (route.name.as_str(), route)).collect();
     for route in &config.routes {
         if let Some(line) = seen.insert(&route.name, route.name.spot.line) {
             let message = format!("there are two routes of the name `{}`", route.name.value);
@@ -111,13 +113,13 @@ fn whole(reader: &Reader<'_>, table: &DeTable<'_>, config: &Config) {
         }
         for copy in &route.copies {
             let CopyTo::Route(name) = &copy.to else { continue };
-            let routes = || config.routes.iter().map(|route| route.name.value.as_str());
             if *name == route.name.value {
                 reader.wrong(copy.spot, "a route cannot have its own copies", None);
-            } else if !routes().any(|known| known == name) {
-                let others = routes().filter(|other| *other != route.name.value);
+            } else if !by_name.contains_key(name.as_str()) {
+                let all = config.routes.iter().map(|route| route.name.value.as_str());
+                let others = all.filter(|other| *other != route.name.value);
                 reader.wrong(copy.spot, format!("there is no route `{name}`"), meant(name, others));
-            } else if let Some(round) = round(config, &route.name.value, name) {
+            } else if let Some(round) = round(&by_name, &route.name.value, name) {
                 let message = format!("copies would never end: {round}");
                 reader.wrong(copy.spot, message, Some("leave out one of these copies".into()));
             }
@@ -126,16 +128,16 @@ fn whole(reader: &Reader<'_>, table: &DeTable<'_>, config: &Config) {
 }
 
 /// The way by which copies of `route` that go to the route `next` come back to it, as text.
-fn round(config: &Config, route: &str, next: &str) -> Option<String> {
+fn round(by_name: &HashMap<&str, &RouteConfig>, route: &str, next: &str) -> Option<String> {
     let copies = |name: &str| {
-        let found = config.routes.iter().find(move |route| route.name.value == name);
-        found.into_iter().flat_map(|route| &route.copies).filter_map(|copy| match &copy.to {
+        by_name.get(name).into_iter().flat_map(|route| &route.copies).filter_map(|copy| match &copy.to {
             CopyTo::Route(to) => Some(to.as_str()),
             _ => None,
         })
     };
     // Each route is looked at once, from the one that it was come to by.
     let mut seen: Vec<(&str, usize)> = vec![(next, 0)];
+    let mut known = HashSet::from([next]);
     let mut at = 0;
     while let Some((name, _)) = seen.get(at).copied() {
         if name == route {
@@ -150,7 +152,7 @@ fn round(config: &Config, route: &str, next: &str) -> Option<String> {
             return Some(way.join(" to "));
         }
         for to in copies(name) {
-            if !seen.iter().any(|(held, _)| *held == to) {
+            if known.insert(to) {
                 seen.push((to, at));
             }
         }

@@ -372,6 +372,8 @@ fn what_runs_and_does_not_mean_what_it_says_is_told() {
     std::fs::write(&path, b"[listen.front]\naddress = \"caf\xe9\"\n").unwrap();
     let wrong = everywire_broker::Config::read(std::path::Path::new(&path)).unwrap_err().to_string();
     assert!(wrong.ends_with("broker.toml:2:15: this is no text in UTF-8"), "{wrong}");
+    let endless = everywire_broker::Config::read(std::path::Path::new("/dev/zero")).unwrap_err().to_string();
+    assert_eq!(endless, "/dev/zero: this is larger than 256 MiB, and no file of routes");
 }
 
 #[test]
@@ -517,4 +519,26 @@ fn large_arrays_are_tried_in_part() {
         assert_eq!(*of(&reports[0].operations, name), Fidelity::Whole, "{name}");
     }
     assert!(peak() - before < 64, "{} MiB", peak() - before);
+}
+
+/// Thousands of routes of which each leads to the next one, by calls and by copies: the time grows with the square of their number, not with
+/// its third power, so this ends.
+#[test]
+fn long_ways_through_routes_are_followed_in_time() {
+    let contract = contract();
+    let text = |count: usize, last: &str| {
+        let route = |at: usize| {
+            let copy =
+                if at + 1 < count { format!("{{ route = \"r{}\" }}", at + 1) } else { last.to_owned() };
+            format!(
+                "[[route]]\nname = \"r{at}\"\nmatch = {{ key = \"k{at}\" }}\nto = \"iiop://127.0.0.1:2809/k{}\"\n\
+                 contract = \"{contract}\"\ninterface = \"Shop\"\ncopy = {copy}\n",
+                at + 1
+            )
+        };
+        let routes: String = (0..count).map(route).collect();
+        format!("[listen.front]\naddress = \"iiop://127.0.0.1:2809\"\n{routes}")
+    };
+    assert_eq!(check(config(&text(1000, "{ count = true }")).unwrap()).unwrap().len(), 1000);
+    wrong(&text(50, "{ route = \"r0\" }"), "copies would never end: r0 to r1 to r2 to r3");
 }
