@@ -11,9 +11,17 @@ pub fn deadline(text: &str) -> Result<Deadline, String> {
     if text == "none" {
         return Ok(Deadline(None));
     }
+    let time = read(text, "a time such as 5s, 250ms or none is expected")?;
+    match time.is_zero() {
+        false => Ok(Deadline(Some(time))),
+        true => Err("a time limit of nothing lets nothing happen; `none` waits for ever".into()),
+    }
+}
+
+/// A number and its unit; without a number it is said what was `expected`.
+fn read(text: &str, expected: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
-    let number: f64 =
-        number.parse().map_err(|_| "a time such as 5s, 250ms or none is expected".to_owned())?;
+    let number: f64 = number.parse().map_err(|_| expected.to_owned())?;
     let seconds = match unit {
         "us" => 1e-6,
         "ms" => 1e-3,
@@ -22,11 +30,7 @@ pub fn deadline(text: &str) -> Result<Deadline, String> {
         "h" => 3600.0,
         _ => return Err(format!("`{unit}` is no unit of time; use us, ms, s, m or h")),
     };
-    match Duration::try_from_secs_f64(number * seconds) {
-        Ok(time) if !time.is_zero() => Ok(Deadline(Some(time))),
-        Ok(_) => Err("a time limit of nothing lets nothing happen; `none` waits for ever".into()),
-        Err(error) => Err(error.to_string()),
-    }
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| "this time is out of range".to_owned())
 }
 
 /// A time limit, or none.
@@ -37,9 +41,10 @@ pub struct Deadline(pub Option<Duration>);
 ///
 /// # Errors
 ///
-/// Those of [`deadline`]; or it is `none`.
+/// Those of [`deadline`]; it is never `none`.
 pub fn time(text: &str) -> Result<Duration, String> {
-    deadline(text)?.0.ok_or_else(|| "a time such as 90s or 10m is expected".to_owned())
+    let time = read(text, "a time such as 90s, 250ms or 10m is expected")?;
+    if time.is_zero() { Err("a time of nothing lets nothing happen".into()) } else { Ok(time) }
 }
 
 /// A number of octets: `4096`, `64MiB`, `10kB`.
@@ -82,7 +87,14 @@ mod tests {
         assert!(deadline("5 fortnights").unwrap_err().contains("fortnights"));
         assert!(deadline("0s").is_err() && deadline("s").is_err() && deadline("1e").is_err());
         assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
-        assert!(time("none").is_err());
+        // What has no end is not offered where it is not taken.
+        for wrong in ["none", "0s", "-5s"] {
+            assert!(!time(wrong).unwrap_err().contains("none"), "{wrong}");
+            assert!(wrong == "none" || deadline(wrong).unwrap_err().contains("none"), "{wrong}");
+        }
+        for long in ["99999999999999999999s", "99999999999999999999h"] {
+            assert_eq!(time(long).unwrap_err(), "this time is out of range");
+        }
         assert_eq!(size("64MiB"), Ok(64 << 20));
         assert_eq!(size("10kB"), Ok(10_000));
         assert!(
