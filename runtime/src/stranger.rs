@@ -9,7 +9,8 @@
 //! The order is: the wire that was expected, all other wires, then protocols that are no wire's; the first
 //! answer decides, but a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
 //! says who it is before it is asked (SSH, SMTP) ends the search. A question begins when those before it are answered, or soon after them
-//! (`ProbeTime`): so a server that is silent to all of them is waited for once, not once for each.
+//! (`ProbeTime`): so a server that is silent to all of them is waited for once, not once for each. A question that does not end is given
+//! up (`LATE`).
 //!
 //! Invariants: a failure that is not of the connection (`is_of_connection`) is never questioned. What comes
 //! back is untrusted: at most `SEEN` octets are read, for at most the time that there is for each, looked at by the
@@ -25,11 +26,14 @@ use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// The most octets of an answer that are looked at.
 const SEEN: usize = 1024;
+/// When a question is given up, in times for each after the last was asked: it has one to connect and two to hear, and a busy machine.
+const LATE: u32 = 6;
 /// Header fields of a textual answer (HTTP) that tell what a server is, in lower case.
 const TELLING: [&str; 3] = ["server:", "x-powered-by:", "via:"];
 
@@ -259,14 +263,21 @@ pub fn who(
     let (tell, told) = channel();
     let (mut met, mut under_way) = (None, 0_usize);
     let (mut ended, mut silent) = (false, false);
+    // When those that have not answered by then are given up.
+    let mut until = None;
     loop {
         // Whose server was met that way is asked for other protocols only.
         let is_wanted = |question: &Question| met.is_none() || matches!(question, Question::Other(_));
         while questions.next_if(|question| !is_wanted(question)).is_some() {}
         if let Some(question) = questions.next() {
             let (tell, place) = (tell.clone(), endpoint.clone());
-            // Whoever asked may have heard enough by then.
-            let ask = move || drop(tell.send((question, question.ask(&place, time.each))));
+            let ask = move || {
+                // What panics has told the log, and is no answer.
+                let heard =
+                    catch_unwind(AssertUnwindSafe(|| question.ask(&place, time.each))).unwrap_or(None);
+                // Whoever asked may have heard enough by then.
+                let _ = tell.send((question, heard));
+            };
             under_way += 1;
             if std::thread::Builder::new().name("who".into()).spawn(ask.clone()).is_err() {
                 ask();
@@ -275,10 +286,17 @@ pub fn who(
         if under_way == 0 {
             break;
         }
-        let answer = match questions.peek() {
-            Some(_) => told.recv_timeout(time.between),
-            // Each of them has its own time.
-            None => told.recv().map_err(RecvTimeoutError::from),
+        let answer = if questions.peek().is_some() {
+            told.recv_timeout(time.between)
+        } else {
+            // Each of them has its own time; but who looks up a name, or looks at an answer, may never come back.
+            let until = *until.get_or_insert_with(|| Instant::now() + time.each * LATE);
+            let answer = told.recv_timeout(until.saturating_duration_since(Instant::now()));
+            if answer.is_err() {
+                silent = true;
+                break;
+            }
+            answer
         };
         let Ok((question, answer)) = answer else { continue };
         under_way -= 1;

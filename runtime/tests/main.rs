@@ -20,4 +20,5 @@ mod shares;
 mod signals;
 mod slow_peers;
 mod starved;
+mod stranger;
 mod wire_state;

@@ -65,6 +65,8 @@ pub struct Plain {
     pub times: Option<&'static Mutex<Vec<Instant>>>,
     /// Whether something is due at any time, and a reply takes so long to be read that the event loop comes to see to it.
     pub restless: bool,
+    /// What asks a server who it is.
+    pub greets: &'static [wire::Greeting],
 }
 
 /// Options of addresses: a connection is for keys with the same first byte.
@@ -96,6 +98,7 @@ impl Plain {
             fate: None,
             times: None,
             restless: false,
+            greets: &[],
         }
     }
 }
@@ -157,6 +160,9 @@ impl Wire for Plain {
     }
     fn sniff(&self, _: &[u8]) -> Sniff {
         Sniff::Yes
+    }
+    fn greetings(&self) -> &'static [wire::Greeting] {
+        self.greets
     }
     fn parse(&self, text: &str) -> Result<Reference, Failure> {
         let address = Address::parse(text, None)?;
