@@ -7,7 +7,7 @@
 //!
 //! State: none is kept; each question has a connection and a thread of its own, which end with it, and whoever asks waits for the answers.
 //! The order is: the wire that was expected, all other wires, then protocols that are no wire's; the first
-//! answer decides, but a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
+//! answer decides, but the wire that was expected gets time to answer too, and a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
 //! says who it is before it is asked (SSH, SMTP) ends the search. A question begins when those before it are answered, or soon after them
 //! (`ProbeTime`): so a server that is silent to all of them is waited for once, not once for each. A question that does not end is given
 //! up (`LATE`).
@@ -238,6 +238,11 @@ enum Question {
 }
 
 impl Question {
+    /// Whether it is one of this wire.
+    fn is_of(self, expected: Option<&'static dyn Wire>) -> bool {
+        matches!((self, expected), (Self::Wire(wire, _), Some(expected)) if wire.name() == expected.name())
+    }
+
     /// What the server at an endpoint says to it.
     fn ask(self, endpoint: &Endpoint, patience: Duration) -> Option<ProbeAnswer> {
         match self {
@@ -261,7 +266,9 @@ pub fn who(
     let of_wires = mine.into_iter().chain(others).flat_map(of_wire);
     let mut questions = of_wires.chain(foreign::ASKED.iter().map(Question::Other)).peekable();
     let (tell, told) = channel();
-    let (mut met, mut under_way) = (None, 0_usize);
+    let (mut met, mut under_way) = (None::<Answer>, 0_usize);
+    // Questions of the wire that is expected that are not answered yet.
+    let mut own = 0_usize;
     let (mut ended, mut silent) = (false, false);
     // When those that have not answered by then are given up.
     let mut until = None;
@@ -279,6 +286,7 @@ pub fn who(
                 let _ = tell.send((question, heard));
             };
             under_way += 1;
+            own += usize::from(question.is_of(expected));
             if std::thread::Builder::new().name("who".into()).spawn(ask.clone()).is_err() {
                 ask();
             }
@@ -300,6 +308,7 @@ pub fn who(
         };
         let Ok((question, answer)) = answer else { continue };
         under_way -= 1;
+        own -= usize::from(question.is_of(expected));
         match (answer, question) {
             (Some(ProbeAnswer::Answer(octets, _)), Question::Other(known)) => {
                 return Detection::Other(known, octets);
@@ -318,6 +327,27 @@ pub fn who(
             (Some(ProbeAnswer::End), _) => ended = true,
             (Some(ProbeAnswer::Nothing), _) => silent = true,
             _ => {}
+        }
+    }
+    // Some servers answer several protocols, and the other one's answer may be there first. The one that is expected, which was
+    // asked before, gets some times as long as that took.
+    if let Some(answer) = &met
+        && own > 0
+        && !expected.is_some_and(|expected| expected.name() == answer.wire.name())
+    {
+        let until = Instant::now() + (answer.elapsed * 4).max(time.each / 20);
+        while own > 0
+            && let Ok((question, answer)) = told.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            if let Question::Wire(wire, greeting) = question
+                && question.is_of(expected)
+            {
+                own -= 1;
+                if let Some(ProbeAnswer::Answer(octets, elapsed)) = answer {
+                    met = Some(Answer { wire, greeting, elapsed, octets });
+                    break;
+                }
+            }
         }
     }
     match met {

@@ -4,7 +4,7 @@ use crate::plain::{LONG, Plain};
 use everywire_model::wire::Greeting;
 use everywire_model::{Endpoint, Sniff, Wire};
 use everywire_runtime::stranger::{Detection, ProbeTime, who};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -27,8 +27,11 @@ static HANGS: Plain = Plain {
 };
 static KNOWS: Plain = Plain { greets: &[greeting(|_| Sniff::Yes)], ..Plain::of(&["plainknows"]) };
 
+/// How long an answer may take that nobody waits for in earnest.
+const SOON: Duration = Duration::from_millis(100);
+
 /// Who answers at a server that says something nobody knows.
-fn met(wires: Vec<&'static dyn Wire>) -> Detection {
+fn met(wires: Vec<&'static dyn Wire>, each: Duration) -> Detection {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
     // It ends with the test's process.
@@ -39,7 +42,7 @@ fn met(wires: Vec<&'static dyn Wire>) -> Detection {
             open.push(stream);
         }
     });
-    let time = ProbeTime::new(Duration::from_millis(100), Duration::from_millis(5));
+    let time = ProbeTime::new(each, Duration::from_millis(5));
     let (tell, told) = channel();
     std::thread::spawn(move || tell.send(who(&wires, None, &endpoint, time)));
     told.recv_timeout(LONG).expect("it comes to an end")
@@ -47,16 +50,53 @@ fn met(wires: Vec<&'static dyn Wire>) -> Detection {
 
 #[test]
 fn a_question_that_panics_is_one_without_an_answer() {
-    assert!(matches!(met(vec![&PANICS]), Detection::Silent));
+    assert!(matches!(met(vec![&PANICS], SOON), Detection::Silent));
 }
 
 #[test]
 fn a_question_that_never_ends_is_given_up() {
-    assert!(matches!(met(vec![&HANGS]), Detection::Silent));
+    assert!(matches!(met(vec![&HANGS], SOON), Detection::Silent));
 }
 
 #[test]
 fn those_that_end_are_heard_all_the_same() {
-    let found = met(vec![&PANICS, &HANGS, &KNOWS]);
+    let found = met(vec![&PANICS, &HANGS, &KNOWS], LONG);
     assert!(matches!(found, Detection::Wire(answer) if answer.wire.name() == "plainknows"));
+}
+
+/// A server of two protocols, whose answer in the one that is expected comes behind that in the other.
+#[test]
+fn the_protocol_that_is_expected_is_waited_for_when_another_has_answered() {
+    const fn other(octets: &'static [u8], answers: fn(&[u8]) -> Sniff) -> Greeting {
+        Greeting { octets, ..greeting(answers) }
+    }
+    const OWN: &[Greeting] =
+        &[other(b"own?", |octets| if octets == b"own!" { Sniff::Yes } else { Sniff::More })];
+    const OTHER: &[Greeting] =
+        &[other(b"not?", |octets| if octets == b"not!" { Sniff::Yes } else { Sniff::More })];
+    static EXPECTED: Plain = Plain { greets: OWN, ..Plain::of(&["plainexpected"]) };
+    static BESIDE: Plain = Plain { greets: OTHER, ..Plain::of(&["plainbeside"]) };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
+    let server = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        // Those of each, and it may be asked for others.
+        while asked.len() < 2 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut greeting = [0; 4];
+            if stream.read_exact(&mut greeting).is_ok() && [*b"own?", *b"not?"].contains(&greeting) {
+                asked.push((greeting, stream));
+            }
+        }
+        asked.sort_by_key(|(greeting, _)| greeting == b"own?");
+        for (greeting, mut stream) in asked {
+            stream.write_all(&[&greeting[..3], b"!"].concat()).unwrap();
+            // Whoever asked has heard it, and may have gone.
+            let _ = stream.read(&mut [0]);
+        }
+    });
+    let time = ProbeTime::new(LONG, Duration::from_millis(1));
+    let found = who(&[&BESIDE, &EXPECTED], Some(&EXPECTED), &endpoint, time);
+    assert!(matches!(found, Detection::Wire(answer) if answer.wire.name() == "plainexpected"));
+    server.join().unwrap();
 }
