@@ -333,7 +333,7 @@ pub fn who(
     // asked before, gets some times as long as that took.
     if let Some(answer) = &met
         && own > 0
-        && !expected.is_some_and(|expected| expected.name() == answer.wire.name())
+        && expected.is_none_or(|expected| expected.name() != answer.wire.name())
     {
         let until = Instant::now() + (answer.elapsed * 4).max(time.each / 20);
         while own > 0
