@@ -440,6 +440,7 @@ fn exchange(
         match stream.read(room) {
             Ok(n @ 1..) => len += n,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Ok(0) | Err(_) if len == 0 => return ProbeAnswer::End,
             Ok(0) | Err(_) => break,
         }

@@ -96,7 +96,12 @@ fn the_protocol_that_is_expected_is_waited_for_when_another_has_answered() {
         }
     });
     let time = ProbeTime::new(LONG, Duration::from_millis(1));
-    let found = who(&[&BESIDE, &EXPECTED], Some(&EXPECTED), &endpoint, time);
-    assert!(matches!(found, Detection::Wire(answer) if answer.wire.name() == "plainexpected"));
+    let found = match who(&[&BESIDE, &EXPECTED], Some(&EXPECTED), &endpoint, time) {
+        Detection::Wire(answer) => answer.wire.name(),
+        Detection::Other(known, _) => known.protocol,
+        Detection::Ended => "nobody, who ends each connection",
+        Detection::Silent => "nobody, who is silent",
+    };
+    assert_eq!(found, "plainexpected");
     server.join().unwrap();
 }
