@@ -58,10 +58,11 @@ impl ProbeTime {
         Self { each, between }
     }
 
-    /// The same questions as soon after each other, but so long for each answer.
+    /// The same questions as soon after each other, but so long for each answer; an hour at the most, so that no sum of such times is
+    /// beyond what a clock can say.
     #[must_use]
-    pub const fn with_each(self, each: Duration) -> Self {
-        Self { each, ..self }
+    pub fn with_each(self, each: Duration) -> Self {
+        Self { each: each.min(Duration::from_secs(3600)), ..self }
     }
 
     /// What there is behind a failure of this kind.
