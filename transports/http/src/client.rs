@@ -4,21 +4,34 @@
 //! long as it asks for that, and it reads and writes memory (`pipe`). It never waits for anything else, so
 //! polling ends.
 //!
-//! States: *idle*, *sent* (a request went to the library; its response has no head yet), *arriving* (the
+//! States: *idle*; *written* (a POST is written without the library, and its response has not come, or only in part behind
+//! a known head); *sent* (the library knows of the request; its response has no head yet); *arriving* (the
 //! body of the response comes); and *over*, without the library, when the connection takes no further request.
+//!
+//! Invariants:
+//!
+//! * A response with a known head (`head_cache`) takes the connection from *written* to *idle*, and the library hears of neither.
+//! * Any other response is the library's from its first byte on: the library is told of the request before, and
+//!   what it writes of that is dropped, since it has been sent (`catch_up`).
+//! * The library sees what comes while nobody asked for anything, and ends the connection for it.
 
 use super::body::{BodyError, BodyReader, Outgoing};
+use super::head_cache::{self, Found, HeadCache, MAX_HEAD};
 use super::pipe::{End, WakeFlag};
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
 use http::response::Parts;
-use http::{Request, Response};
+use http::{Method, Request, Response, request};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
+
+/// Heads that are kept in vain, one behind the other, before no more is kept: this peer never says the same again.
+const MAX_VAIN: u32 = 32;
 
 type ResponseFuture =
     Pin<Box<dyn Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + Send>>;
@@ -37,6 +50,13 @@ pub struct Client {
     /// The response, or more of its body, is there: it is looked at after each poll of the connection anyway.
     hand: WakeFlag,
     state: State,
+    heads: HeadCache<Parts>,
+    /// The head of the response that the library is reading, if it may be worth keeping.
+    head: Vec<u8>,
+    /// Heads that were kept since one was known again.
+    vain: u32,
+    /// The library has nothing to do before something comes that it has to look at.
+    rests: bool,
     /// What the link is to send.
     out: SendBuffer,
     /// Bytes of a response's body that are taken.
@@ -49,6 +69,8 @@ enum State {
     Idle,
     /// The connection ended before it took the request.
     Unsent,
+    /// What the library has not been told of, and how much is missing of a body behind a known head.
+    Written(request::Parts, Option<usize>),
     /// The library's answer, when there is one.
     Sent(ResponseFuture),
     Arriving(Option<Parts>, BodyReader),
@@ -58,8 +80,8 @@ enum State {
 // It is taken apart at once, and the usual one must not be allocated.
 #[allow(clippy::large_enum_variant)]
 pub enum ClientOutcome {
-    /// A response came.
-    Response(Parts, Bytes),
+    /// A response came. Its date may be that of an earlier one with the same head.
+    Response(Arc<Parts>, Bytes),
     /// A response came, and its body is larger than allowed.
     TooLarge,
     /// None came.
@@ -84,8 +106,19 @@ impl Client {
             Poll::Ready(Ok((sender, connection))) => Some((sender, Box::pin(connection))),
             _ => None,
         };
-        let (hand, state, out) = (WakeFlag::new(), State::Idle, SendBuffer::new());
-        let mut client = Self { library, end, line, hand, state, out, most };
+        let mut client = Self {
+            library,
+            end,
+            line,
+            hand: WakeFlag::new(),
+            state: State::Idle,
+            heads: HeadCache::new(),
+            head: Vec::new(),
+            vain: 0,
+            rests: false,
+            out: SendBuffer::new(),
+            most,
+        };
         client.advance();
         client
     }
@@ -100,8 +133,24 @@ impl Client {
         self.library.as_ref().is_none_or(|(sender, _)| sender.is_closed())
     }
 
-    /// Takes a request, only if it is idle and not over; [`Client::advance`] sends it.
+    /// Takes a request, only if it is idle and not over; [`Client::advance`] sends it. Its headers do not say where its body ends.
     pub fn send(&mut self, request: Request<Vec<Bytes>>) {
+        if !self.end.pipe().input.is_empty() {
+            // Nobody asked for it: the library says so, and it is not taken for the response to this request.
+            self.poll();
+        }
+        if request.method() != Method::POST || self.is_over() {
+            return self.tell(request);
+        }
+        let (parts, body) = request.into_parts();
+        head_cache::put_request_head(self.out.flat(), &parts, body.iter().map(Bytes::len).sum());
+        body.into_iter().for_each(|part| self.out.splice(part));
+        self.state = State::Written(parts, None);
+    }
+
+    /// Has the library send a request.
+    fn tell(&mut self, request: Request<Vec<Bytes>>) {
+        self.rests = false;
         // It has to be polled once after a response to take the next request.
         if self.library.as_ref().is_some_and(|(sender, _)| !sender.is_ready()) {
             self.poll();
@@ -136,6 +185,7 @@ impl Client {
     pub fn arriving(&self) -> Option<usize> {
         match &self.state {
             State::Arriving(_, gathering) => Some(gathering.missing()),
+            State::Written(_, missing) => *missing,
             _ => None,
         }
     }
@@ -148,6 +198,28 @@ impl Client {
 
     /// Lets the connection work on what has arrived. What became of the request in flight, once that is known.
     pub fn advance(&mut self) -> Option<ClientOutcome> {
+        let mut pipe = self.end.pipe();
+        let nothing = pipe.input.is_empty() && !pipe.ended;
+        match &mut self.state {
+            State::Written(_, _) | State::Idle if nothing && self.rests => return None,
+            State::Written(_, missing) => match self.heads.take(&mut pipe.input, self.most) {
+                Found::Whole(parts, body) => {
+                    drop(pipe);
+                    (self.state, self.vain, self.rests) = (State::Idle, 0, true);
+                    return Some(ClientOutcome::Response(parts, body));
+                }
+                Found::Missing(bytes) if !pipe.ended => {
+                    *missing = Some(bytes);
+                    return None;
+                }
+                _ if nothing => return None,
+                _ => {
+                    drop(pipe);
+                    self.catch_up();
+                }
+            },
+            _ => drop(pipe),
+        }
         let returned = loop {
             self.poll();
             let returned = self.look();
@@ -165,6 +237,36 @@ impl Client {
         };
         self.end.pipe().drain(&mut self.out);
         returned
+    }
+
+    /// Tells the library of the request that this side has written, so that it reads the response.
+    fn catch_up(&mut self) {
+        let State::Written(parts, _) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        let mut pipe = self.end.pipe();
+        let (input, ended) = (std::mem::take(&mut pipe.input), std::mem::take(&mut pipe.ended));
+        drop(pipe);
+        self.head.clear();
+        if self.vain < MAX_VAIN
+            && let Some(end) = input.windows(4).take(MAX_HEAD).position(|four| four == b"\r\n\r\n")
+        {
+            self.head.extend_from_slice(&input[..end + 4]);
+        }
+        self.tell(Request::from_parts(parts, Vec::new()));
+        self.poll();
+        let mut pipe = self.end.pipe();
+        pipe.output = SendBuffer::new();
+        (pipe.input, pipe.ended) = (input, ended);
+    }
+
+    /// Keeps the head of the response that the library has read, if it is to be known again.
+    fn keep(&mut self, parts: &Parts) {
+        let head = std::mem::take(&mut self.head);
+        // The head of an interim response is none of this one's.
+        let status = head.strip_prefix(b"HTTP/1.1 ").and_then(|line| line.get(..3));
+        if status == Some(parts.status.as_str().as_bytes()) && head_cache::is_plain_response(parts) {
+            self.heads.keep(&head, || parts.clone());
+            self.vain += 1;
+        }
     }
 
     /// Looks whether the response is there.
@@ -195,7 +297,10 @@ impl Client {
             let parts = parts.take();
             self.state = State::Idle;
             return match (whole, parts) {
-                (Ok(body), Some(parts)) => Some(ClientOutcome::Response(parts, body)),
+                (Ok(body), Some(parts)) => {
+                    self.keep(&parts);
+                    Some(ClientOutcome::Response(Arc::new(parts), body))
+                }
                 (Ok(_), None) => None,
                 (Err(BodyError::TooLarge), _) => Some(ClientOutcome::TooLarge),
                 (Err(BodyError::Broken(error)), _) => Some(ClientOutcome::failed(&error, false)),

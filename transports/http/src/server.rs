@@ -25,7 +25,7 @@
 //!   Only who does not read its answers (`SlowReader`) would not read that either.
 
 use super::body::Outgoing;
-use super::head_cache::{self, HeadCache};
+use super::head_cache::{self, Found, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{End, Stage, WakeFlag};
 use super::request_slot::{RequestFilter, RequestSlot};
@@ -215,7 +215,9 @@ impl<K> Server<K> {
     /// Keeps the head of the request that came last with what it means, if requests with it can be understood without the
     /// library: they come as [`ServerEvent::Known`] from now on. They do not pass the [`RequestFilter`]: keep no head that it must judge each time.
     pub fn keep(&mut self, parts: &Parts, known: impl FnOnce() -> K) {
-        self.heads.keep(parts, &self.end.pipe().head, known);
+        if head_cache::is_plain_request(parts) {
+            self.heads.keep(&self.end.pipe().head, known);
+        }
     }
 
     /// Forgets all heads.
@@ -394,9 +396,11 @@ impl<K> Server<K> {
         if !matches!(&pipe.stage, Stage::Head(heads) if heads.is_fresh()) {
             return None;
         }
-        let found = self.heads.take(&mut pipe.input, self.bounds.body)?;
+        let Found::Whole(known, body) = self.heads.take(&mut pipe.input, self.bounds.body) else {
+            return None;
+        };
         (self.repeating, self.rests) = (true, true);
-        Some(found)
+        Some((known, body))
     }
 
     /// Whether nothing is to be done, since the last request was one with a known head and nothing came behind it.

@@ -4,3 +4,4 @@
 
 mod foreign;
 mod loopback;
+mod repetition;
