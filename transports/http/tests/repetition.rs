@@ -38,8 +38,8 @@ fn come(client: &mut Client, bytes: &str) -> Option<String> {
 fn outcome(client: &mut Client) -> Option<String> {
     Some(match client.advance()? {
         ClientOutcome::Response(parts, body) => {
-            let kind = parts.headers.get("content-type").map_or("", |kind| kind.to_str().unwrap());
-            format!("{} {kind} {}", parts.status.as_u16(), std::str::from_utf8(&body).unwrap())
+            let kind = parts.headers.get("content-type").map_or(&b""[..], |kind| kind.as_bytes());
+            format!("{} {} {}", parts.status.as_u16(), kind.escape_ascii(), body.escape_ascii())
         }
         ClientOutcome::TooLarge => String::from("too large"),
         ClientOutcome::Failed { foreign, unsent, .. } => {
@@ -171,4 +171,56 @@ fn heads_that_never_come_again_do_no_harm() {
         assert_eq!(come(&mut client, &response).as_deref(), Some("200 text/xml one"));
     }
     assert!(client.is_idle() && !client.is_over());
+}
+
+/// The next of a row of numbers that look random, and are the same each time (Numerical Recipes, a linear congruential generator).
+fn next(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % below
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri takes many minutes for so many responses")]
+fn changed_responses_mean_the_same_whether_the_head_is_known_or_not() {
+    let pieces = [
+        "\r\n",
+        "\n",
+        "0",
+        "9",
+        ":",
+        " ",
+        "\t",
+        ",",
+        "\0",
+        "\u{e9}",
+        "content-length: 3\r\n",
+        "HTTP/1.1 200 OK\r\n",
+    ];
+    let (mut state, mut known) = (1, 0);
+    for round in 0..3_000 {
+        let mut response = usual(2, "the body").into_bytes();
+        for _ in 0..next(&mut state, 3) {
+            let (at, piece) = (next(&mut state, response.len()), pieces[next(&mut state, pieces.len())]);
+            let taken = next(&mut state, 2).min(response.len() - at);
+            response.splice(at..at + taken, piece.bytes());
+        }
+        let cut = next(&mut state, response.len() + 1);
+        let outcomes = [true, false].map(|knows| {
+            let mut client = if knows { knowing(100) } else { Client::new(100) };
+            if !knows {
+                ask(&mut client);
+            }
+            let mut outcomes = Vec::new();
+            for part in [&response[..cut], &response[cut..]] {
+                client.feed(&mut BytesMut::from(part));
+                outcomes.extend(outcome(&mut client));
+            }
+            client.end();
+            outcomes.extend(outcome(&mut client));
+            (outcomes, client.is_over())
+        });
+        assert_eq!(outcomes[0], outcomes[1], "round {round}: {}", response.escape_ascii());
+        known += usize::from(outcomes[0].0.iter().any(|said| said == "200 text/xml the body"));
+    }
+    assert!(known > 1_000, "{known} of them were read");
 }
