@@ -131,6 +131,7 @@ pub fn parse_one(text: &str) -> Result<Shape, SignatureError> {
 /// # Errors
 /// The shape has no signature: it contains itself, is too deep or long, is a struct without fields or void. What was
 /// appended to `out` until then is of no use.
+#[inline]
 pub fn of(shape: &Shape, out: &mut String) -> Result<(), SignatureError> {
     Writer { out, arrays: 0, structs: 0, shapes: 0 }.shape(shape)
 }
@@ -140,6 +141,7 @@ pub fn of(shape: &Shape, out: &mut String) -> Result<(), SignatureError> {
 ///
 /// # Errors
 /// As [`of`].
+#[inline]
 pub fn of_list(list: &Shape, out: &mut String) -> Result<(), SignatureError> {
     list.fields().iter().try_for_each(|field| of(&field.shape, out))
 }
@@ -170,6 +172,7 @@ fn code(shape: &Shape) -> Option<u8> {
 }
 
 /// Whether a map's key travels as the key of a dict entry; else the map is an array of structs.
+#[inline]
 pub fn is_basic(shape: &Shape) -> bool {
     match shape.resolved() {
         Shape::Void
@@ -316,6 +319,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    #[inline]
     fn shape(&mut self, shape: &Shape) -> Result<(), SignatureError> {
         if self.shapes == SHAPES {
             return Err(SignatureError::TooDeep);

@@ -36,6 +36,7 @@ pub fn is_relative(path: impl AsRef<[u8]>) -> bool {
 
 /// How many elements the octets have, if each is made of letters, digits and `_`, and none is empty. Where the first octet
 /// of an element may be no digit, `digits` is false. One pass: the headers of messages are checked by this.
+#[inline]
 fn elements(octets: &[u8], separator: u8, digits: bool) -> Option<usize> {
     let (mut count, mut begins) = (1, true);
     for &octet in octets {
@@ -51,6 +52,7 @@ fn elements(octets: &[u8], separator: u8, digits: bool) -> Option<usize> {
 }
 
 /// Whether an octet may stand in an element of a name. A table, since each octet of each header passes here.
+#[inline]
 fn is_word(octet: u8) -> bool {
     const WORDS: [bool; 256] = {
         let (mut words, mut octet) = ([false; 256], 0);

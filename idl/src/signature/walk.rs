@@ -13,6 +13,7 @@ use everywire_model::shape::Field;
 ///
 /// # Errors
 /// The rule that it breaks.
+#[inline]
 pub fn check(signature: &[u8]) -> Result<(), &'static str> {
     if signature.len() > LENGTH {
         return Err("it is longer than 255 bytes");
@@ -28,6 +29,7 @@ pub fn check(signature: &[u8]) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// The rule that it breaks.
+#[inline]
 pub fn check_one(signature: &[u8]) -> Result<(), &'static str> {
     if signature.len() > LENGTH {
         return Err("it is longer than 255 bytes");
@@ -44,6 +46,7 @@ pub fn check_one(signature: &[u8]) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// The rule that the element type breaks.
+#[inline]
 pub fn element(signature: &[u8]) -> Result<&[u8], &'static str> {
     match signature {
         [b'{', _, rest @ ..] => match complete(rest, 0, 0)? {
@@ -55,6 +58,7 @@ pub fn element(signature: &[u8]) -> Result<&[u8], &'static str> {
 }
 
 /// What follows the first complete type. `arrays` and `structs` count what is open around it.
+#[inline]
 fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'static str> {
     let [code, rest @ ..] = signature else { return Err("it ends inside a type") };
     match code {
@@ -88,6 +92,7 @@ fn complete(signature: &[u8], arrays: usize, structs: usize) -> Result<&[u8], &'
 }
 
 /// Basic types may be keys of dict entries; `v` is no container by its code, but may not be a key either.
+#[inline]
 fn is_basic_code(code: u8) -> bool {
     matches!(code, b'y' | b'b' | b'n' | b'q' | b'i' | b'u' | b'x' | b't' | b'd' | b's' | b'o' | b'g' | b'h')
 }
@@ -113,12 +118,14 @@ pub fn fits(fields: &[Field], signature: &[u8]) -> bool {
 }
 
 /// Whether a signature begins with the type of the shape; then, what follows it.
+#[inline]
 pub fn fits_one<'s>(shape: &Shape, signature: &'s [u8]) -> Option<&'s [u8]> {
     after(shape, signature, LENGTH)
 }
 
 /// `left` bounds pointers and aliases, which write nothing. Every step takes one from `left`; None when it is
 /// used up, as by a type that contains itself.
+#[inline]
 fn after<'s>(shape: &Shape, signature: &'s [u8], left: usize) -> Option<&'s [u8]> {
     let left = left.checked_sub(1)?;
     match shape {
