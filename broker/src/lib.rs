@@ -36,6 +36,7 @@ mod metrics;
 mod numbers;
 mod pass;
 mod passage;
+mod places;
 mod plan;
 mod redirects;
 mod references;

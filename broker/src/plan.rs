@@ -10,15 +10,15 @@
 //! are read: contracts, and what they include.
 
 use crate::callers;
-use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, Position, RouteConfig, WithPosition, meant};
+use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, WithPosition, meant};
 use crate::cross;
 use crate::loops;
 use crate::pass::plain;
+use crate::places::{places, wire_at};
 use crate::redirects;
-use crate::route::shown;
 use everywire::{Bytes, Interface, Node, Reference};
 use everywire_idl::Preprocessing;
-use everywire_model::{BindAddress, Contract, Edit, Endpoint, Failure, Header, Hold, Operation, Shape, Wire};
+use everywire_model::{Contract, Edit, Failure, Header, Hold, Operation, Shape, Wire};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,51 +112,6 @@ impl Plan {
         }
         mistakes.or(Self { config, wires, calls_back, routes })
     }
-}
-
-/// The wire of an address.
-fn wire_at(file: &str, spot: Position, address: &str, mistakes: &mut Mistakes) -> Option<&'static dyn Wire> {
-    let scheme = address.split([':', '+']).next().unwrap_or_default();
-    let all = everywire::wires::ALL;
-    let found = all.iter().find(|wire| wire.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme)));
-    if found.is_none() {
-        let known = all.iter().flat_map(|wire| wire.schemes().iter().copied());
-        let message = format!("no wire has addresses that begin with `{scheme}:`");
-        mistakes.add(file, spot, message, meant(scheme, known));
-    }
-    found.copied()
-}
-
-/// Looks whether somebody can listen at the addresses, as far as the addresses and the files that they name tell; and whether two listeners want the
-/// same one. Returns whose callers can be called back.
-fn places(config: &Config, wires: &[&'static dyn Wire], node: &Node, mistakes: &mut Mistakes) -> Vec<bool> {
-    let mut taken: Vec<(&str, Endpoint)> = Vec::new();
-    let mut calls_back = vec![false; config.listens.len()];
-    for ((listen, wire), back) in config.listens.iter().zip(wires).zip(&mut calls_back) {
-        let place = match node.place(&listen.address) {
-            Ok(BindAddress::Listen(profile)) => profile,
-            Ok(BindAddress::Join(_)) => continue,
-            Err(failure) => {
-                let message = format!("cannot listen at `{}`: {failure}", shown(&listen.address));
-                mistakes.add(&config.file, listen.spot, message, failure.hint().map(Into::into));
-                continue;
-            }
-        };
-        *back = wire.called_back(&place, &Bytes::new()).is_some();
-        let Some(endpoint) = place.endpoints.first() else { continue };
-        let both = |held: &Endpoint| loops::is_same(held, endpoint) || loops::is_same(endpoint, held);
-        if let Some((other, _)) = taken.iter().find(|(_, held)| both(held)) {
-            let message = format!("the listener `{other}` is at `{}` already", shown(&listen.address));
-            mistakes.add(
-                &config.file,
-                listen.spot,
-                message,
-                Some("give each listener a place of its own".into()),
-            );
-        }
-        taken.push((&listen.name, endpoint.clone()));
-    }
-    calls_back
 }
 
 /// Looks up what one route names. `None`, if there were mistakes: all that were found are noted.

@@ -197,6 +197,14 @@ fn listeners_that_cannot_listen_are_told_before_anything_runs() {
         let message = format!("broker.toml:4:11: the listener `l0` is at `{}` already", pair[1]);
         assert!(found.contains(&message), "{message}\nis not in\n{found}");
     }
+    for admin in ["127.0.0.1:4", "localhost:4"] {
+        let text =
+            format!("[admin]\naddress = \"{admin}\"\n[listen.l0]\naddress = \"iiop://0.0.0.0:4\"\n{to}");
+        let message = format!(
+            "broker.toml:2:11: the listener `l0` is at `{admin}` already, the administrator's pages need a port of their own"
+        );
+        wrong(&text, &message);
+    }
 }
 
 #[test]
