@@ -7,7 +7,8 @@
 //!
 //! State: none is kept; each question has a connection and a thread of its own, which end with it, and whoever asks waits for the answers.
 //! The order is: the wire that was expected, all other wires, then protocols that are no wire's; the first
-//! answer decides, but the wire that was expected gets time to answer too, and a server that refuses a request of HTTP (400) is asked for TLS, too. A server that
+//! answer decides, but the wire that was expected gets time to answer too, and a server that refuses a request of HTTP (400) is asked for TLS, too,
+//! and heard to the end: a server of net.tcp refuses HTTP so. A server that
 //! says who it is before it is asked (SSH, SMTP) ends the search. A question begins when those before it are answered, or soon after them
 //! (`ProbeTime`): so a server that is silent to all of them is waited for once, not once for each. A question that does not end is given
 //! up (`LATE`).
@@ -310,11 +311,15 @@ pub fn who(
         let Ok((question, answer)) = answer else { continue };
         under_way -= 1;
         own -= usize::from(question.is_of(expected));
+        // Servers of other protocols refuse HTTP in its own words, too: their own answer counts, though it comes later.
+        let was_refused = met.as_ref().is_some_and(|met| foreign::sends_away(&met.octets));
         match (answer, question) {
             (Some(ProbeAnswer::Answer(octets, _)), Question::Other(known)) => {
                 return Detection::Other(known, octets);
             }
-            (Some(ProbeAnswer::Answer(octets, elapsed)), Question::Wire(wire, greeting)) if met.is_none() => {
+            (Some(ProbeAnswer::Answer(octets, elapsed)), Question::Wire(wire, greeting))
+                if met.is_none() || was_refused =>
+            {
                 let asks_for_tls = foreign::sends_away(&octets);
                 met = Some(Answer { wire, greeting, elapsed, octets });
                 if !asks_for_tls {

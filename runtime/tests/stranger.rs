@@ -105,3 +105,48 @@ fn the_protocol_that_is_expected_is_waited_for_when_another_has_answered() {
     assert_eq!(found, "plainexpected");
     server.join().unwrap();
 }
+
+/// A server that refuses HTTP in HTTP's words, as those of net.tcp do, and whose answer in its own protocol comes behind that.
+#[test]
+fn a_refusal_in_http_does_not_hide_the_protocol_of_the_server() {
+    const OWN: Greeting = Greeting {
+        octets: b"own?",
+        ..greeting(|octets| if octets == b"own!" { Sniff::Yes } else { Sniff::More })
+    };
+    const HTTP: Greeting = Greeting {
+        protocol: "HTTP",
+        octets: b"GET ",
+        ..greeting(|octets| if octets.len() < 12 { Sniff::More } else { Sniff::Yes })
+    };
+    static BOTH: Plain = Plain { greets: &[OWN, HTTP], ..Plain::of(&["plainboth"]) };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
+    let server = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        // It is asked for others, too, and closes those.
+        while asked.len() < 2 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut greeting = [0; 4];
+            if stream.read_exact(&mut greeting).is_ok() && [OWN.octets, HTTP.octets].contains(&&greeting[..])
+            {
+                asked.push((greeting, stream));
+            }
+        }
+        drop(listener);
+        asked.sort_by_key(|(greeting, _)| greeting == OWN.octets);
+        let answers = [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"own!"];
+        for ((_, mut stream), answer) in asked.into_iter().zip(answers) {
+            stream.write_all(answer).unwrap();
+            // Whoever asked has heard it, and goes.
+            let _ = stream.read(&mut [0]);
+        }
+    });
+    let time = ProbeTime::new(LONG, Duration::from_millis(1));
+    let found = match who(&[&BOTH], None, &endpoint, time) {
+        Detection::Wire(answer) => answer.greeting.octets,
+        Detection::Other(known, _) => known.octets,
+        Detection::Ended | Detection::Silent => b"",
+    };
+    assert_eq!(found, OWN.octets);
+    server.join().unwrap();
+}
