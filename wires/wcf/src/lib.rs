@@ -128,7 +128,11 @@ impl Wire for Wcf {
                     protocol: "HTTP",
                     schemes: "basic://, wshttp://, soap12:// or binhttp://",
                     octets: b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-                    answers: |seen| Greeting::begins(seen, b"HTTP/1."),
+                    answers: |seen| match Greeting::begins(seen, b"HTTP/1.") {
+                        // That server answers the other greeting.
+                        Sniff::Yes if framing::Accepting::refuses_http(seen) => Sniff::No,
+                        told => told,
+                    },
                 },
             ]
         }

@@ -18,6 +18,23 @@ fn other_protocols_are_told_by_name() {
     assert!(failures(&mut client)[0].message().contains("this is HTTP"));
 }
 
+/// Whichever of its answers comes first, and if the other one never does.
+#[test]
+fn a_server_of_net_tcp_answers_its_own_greeting_alone() {
+    let said = |greeting: &wire::Greeting| {
+        let mut server = accepting("security=none");
+        // The greeting of HTTP is a breach, and is answered all the same.
+        let _ = give(&mut server, greeting.octets);
+        let said = sent(&mut server);
+        assert!(!said.is_empty(), "{}", greeting.protocol);
+        said
+    };
+    let [framing, http] = everywire_wcf::WCF.greetings() else { panic!("there are two") };
+    assert_eq!((framing.answers)(&said(framing)), wire::Sniff::Yes);
+    assert_eq!((http.answers)(&said(http)), wire::Sniff::No);
+    assert_eq!((http.answers)(b"HTTP/1.1 400 Bad Request\r\n\r\n"), wire::Sniff::Yes);
+}
+
 #[test]
 fn whoever_answers_in_another_protocol_is_named() {
     for (answer, protocol, scheme) in [

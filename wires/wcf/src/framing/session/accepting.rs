@@ -45,6 +45,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// What a caller that speaks HTTP is told, in words that its library can show.
+const NOT_HTTP: &str = "this is net.tcp, not HTTP: call it by net.tcp://\n";
+
 /// The session of a side that was connected to: waits for a preamble.
 pub struct Accepting {
     config: Config,
@@ -114,6 +117,11 @@ struct EndRecords {
 }
 
 impl Accepting {
+    /// Whether an answer in HTTP is the refusal of a server of net.tcp: its sender is no server of HTTP.
+    pub fn refuses_http(answer: &[u8]) -> bool {
+        answer.ends_with(NOT_HTTP.as_bytes())
+    }
+
     /// A session for a connection that came in by the place that the configuration's profile describes.
     pub fn new(config: &Config) -> Self {
         let settings = Settings::of(&config.profile);
@@ -232,10 +240,8 @@ impl Accepting {
     fn broken(&mut self, breach: &ProtocolError) -> Violation {
         let said = matches!(self.phase, Phase::Open(EndRecords { here: true, .. }));
         if let ProtocolError::Foreign { protocol: "HTTP", .. } = breach {
-            // In words that the caller's library can show.
-            let text = "this is net.tcp, not HTTP: call it by net.tcp://\n";
             let head = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n";
-            let answer = format!("{head}Content-Length: {}\r\n\r\n{text}", text.len());
+            let answer = format!("{head}Content-Length: {}\r\n\r\n{NOT_HTTP}", NOT_HTTP.len());
             self.channel.out.flat().extend_from_slice(answer.as_bytes());
         } else if let Some(fault) = breach.fault().filter(|_| !said && self.phase != Phase::Handshaking) {
             // Whoever cannot be told is only closed on.
