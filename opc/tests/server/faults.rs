@@ -174,10 +174,11 @@ fn a_listener_that_hangs_is_refused_more_and_leaves_nothing() {
     let hung = Watched::new(&site, Some(gate.clone()));
     hung.changes.recv_timeout(PATIENCE).expect("the first values");
     let begun = (0..1000).map(|number| hung.group.refresh2(OPCDATASOURCE::OpcDsCache, number));
-    let codes: Vec<_> = begun.map(code_of).take_while(|code| code.is_none()).collect();
+    // One that waits may be on its way to the listener just after another was refused: then there is room for one more.
+    let (refused, kept): (Vec<_>, Vec<_>) = begun.map(code_of).partition(Option::is_some);
     let most = Settings::default().quotas.pending;
-    assert!((1..=2 * most + 2).contains(&codes.len()), "{} refreshes wait", codes.len());
-    assert_eq!(code_of(hung.group.refresh2(OPCDATASOURCE::OpcDsCache, 1)), Some(Code::OUT_OF_MEMORY));
+    assert!((1..=2 * most + 2).contains(&kept.len()), "{} refreshes wait", kept.len());
+    assert!(refused.iter().all(|code| *code == Some(Code::OUT_OF_MEMORY)), "{refused:?}");
     let io = hung.group.query::<dyn IOPCSyncIO>().expect("it can be asked").expect("it has it");
     assert_eq!(io.read(OPCDATASOURCE::OpcDsCache, &hung.items).expect("it lives").value.1, [0, 0]);
     // Others.
