@@ -84,7 +84,7 @@ fn pyspnego_calls() {
         let port = listener.local_addr().unwrap().port().to_string();
         let mut command = python("pyspnego_calls").unwrap();
         let mut child =
-            command.args(["call", &port, protocol, level.name(), "HOME\\ada", password]).spawn().unwrap();
+            command.args(["call", &port, protocol, level.word(), "HOME\\ada", password]).spawn().unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         let users = Arc::new(UserTable::parse("HOME\\ada:engine").unwrap());
         let mut channel = Channel::server(users, &options(), level).unwrap();
@@ -104,7 +104,7 @@ fn pyspnego_calls() {
         let said: Vec<String> = lines(&mut child).collect();
         child.wait().unwrap();
         let word = match channel.level().filter(|_| good) {
-            Some(agreed) => format!("DONE {}", agreed.name()),
+            Some(agreed) => format!("DONE {}", agreed.word()),
             None => "ERROR 000000008009030c".to_owned(),
         };
         assert!(said.iter().any(|line| line.starts_with(&word)), "{protocol} {level:?}: {said:?}");
@@ -129,7 +129,7 @@ fn pyspnego_serves() {
     {
         let Some(mut command) = python("pyspnego_serves") else { return };
         let mut child = command
-            .args(["serve", "-", protocol, level.name()])
+            .args(["serve", "-", protocol, level.word()])
             .env("NTLM_USER_FILE", &users)
             .spawn()
             .unwrap();
@@ -155,7 +155,7 @@ fn pyspnego_serves() {
         let said: Vec<String> = said.collect();
         child.wait().unwrap();
         let word = match channel.level().filter(|_| good) {
-            Some(agreed) => format!("DONE {}", agreed.name()),
+            Some(agreed) => format!("DONE {}", agreed.word()),
             None => "REFUSED".to_owned(),
         };
         assert!(said.iter().any(|line| line.starts_with(&word)), "{protocol} {level:?}: {said:?}");

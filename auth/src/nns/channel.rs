@@ -239,8 +239,8 @@ impl Channel {
             self.weak = true;
             let what = format!(
                 "the peer protects by `{}` only, and this side wants `{}`",
-                level.name(),
-                self.least.name()
+                level.word(),
+                self.least.word()
             );
             return Err(Failure::new(Kind::Refused, Cause::Peer, what).with_hint(SAME_PROTECTION));
         }

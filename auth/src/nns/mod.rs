@@ -8,32 +8,18 @@ mod record;
 
 pub use channel::Channel;
 
-/// How what follows the handshake is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum ProtectionLevel {
-    /// Not at all: only the two sides know each other.
-    None,
-    /// Everything is signed.
-    Sign,
-    /// Everything is signed and encrypted.
-    #[default]
-    EncryptAndSign,
-}
+use everywire_model::named_variants;
 
-impl ProtectionLevel {
-    /// Its name, as configuration files of .NET spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "None",
-            Self::Sign => "Sign",
-            Self::EncryptAndSign => "EncryptAndSign",
-        }
-    }
-
-    /// The level with this name, in any case.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::None, Self::Sign, Self::EncryptAndSign]
-            .into_iter()
-            .find(|level| level.name().eq_ignore_ascii_case(name))
+named_variants! {
+    /// How what follows the handshake is protected. The words are those of .NET's configuration files.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+    pub enum ProtectionLevel {
+        /// Not at all: only the two sides know each other.
+        None "None",
+        /// Everything is signed.
+        Sign "Sign",
+        /// Everything is signed and encrypted.
+        #[default]
+        EncryptAndSign "EncryptAndSign",
     }
 }

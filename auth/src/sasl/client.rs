@@ -319,7 +319,7 @@ impl Client {
 
     /// Mechanisms that were not tried, and that the server offers.
     fn common(&self, offered: &[String]) -> impl Iterator<Item = Mechanism> {
-        self.untried.iter().copied().filter(|ours| offered.iter().any(|theirs| theirs == ours.name()))
+        self.untried.iter().copied().filter(|ours| offered.iter().any(|theirs| theirs == ours.word()))
     }
 
     /// The end without success. It takes along why the keyring gave no cookie, if that was asked.

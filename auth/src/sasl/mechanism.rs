@@ -1,37 +1,24 @@
 //! How a client proves who it is.
 
+use everywire_model::named_variants;
 use std::fmt;
 
-/// A mechanism: D-Bus Specification, "Authentication mechanisms".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mechanism {
-    /// `EXTERNAL`: the kernel tells the server the peer's user. Unix sockets only.
-    External,
-    /// `DBUS_COOKIE_SHA1`: the client proves that it can read a file of its user.
-    CookieSha1,
-    /// `ANONYMOUS`: the client does not say who it is.
-    Anonymous,
-}
-
-impl Mechanism {
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::External => "EXTERNAL",
-            Self::CookieSha1 => "DBUS_COOKIE_SHA1",
-            Self::Anonymous => "ANONYMOUS",
-        }
-    }
-
-    /// The mechanism of this name on the wire, in upper case as the specification has it.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::External, Self::CookieSha1, Self::Anonymous].into_iter().find(|known| known.name() == name)
+named_variants! {
+    /// A mechanism: D-Bus Specification, "Authentication mechanisms". The words are its names on the wire.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Mechanism {
+        /// The kernel tells the server the peer's user. Unix sockets only.
+        External "EXTERNAL",
+        /// The client proves that it can read a file of its user.
+        CookieSha1 "DBUS_COOKIE_SHA1",
+        /// The client does not say who it is.
+        Anonymous "ANONYMOUS",
     }
 }
 
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.word())
     }
 }
 

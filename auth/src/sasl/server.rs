@@ -227,7 +227,7 @@ impl Server {
             self.offer(out);
             return Ok(());
         }
-        let named = str::from_utf8(name).ok().and_then(Mechanism::named);
+        let named = str::from_utf8(name).ok().and_then(Mechanism::of_word);
         let Some(mechanism) = named.filter(|mechanism| self.offers(*mechanism)) else {
             return self.reject(out);
         };
@@ -322,7 +322,7 @@ impl Server {
         out.extend_from_slice(b"REJECTED");
         for mechanism in self.options.mechanisms.iter().filter(|mechanism| self.offers(**mechanism)) {
             out.push(b' ');
-            out.extend_from_slice(mechanism.name().as_bytes());
+            out.extend_from_slice(mechanism.word().as_bytes());
         }
         lines::put(&[], out);
     }

@@ -89,7 +89,7 @@ pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     }
     if security.level > Level::None && security.users.is_none() && security.keytab.is_none() {
         let what =
-            format!("listening at level `{}` needs users, and `{text}` names none", security.level.name());
+            format!("listening at level `{}` needs users, and `{text}` names none", security.level.word());
         return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
             "add ?users=FILE with lines USER:PASSWORD, or ?keytab=FILE; ?level=none lets anybody call, unprotected",
         ));
@@ -131,7 +131,7 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
 fn written(security: &Security, usual: Level) -> Vec<String> {
     let mut options = Vec::new();
     if security.level != usual {
-        options.push(format!("level={}", security.level.name()));
+        options.push(format!("level={}", security.level.word()));
     }
     if security.mechanism != Mechanism::Ntlm {
         options.push(format!("mech={}", security.mechanism.word()));
@@ -326,8 +326,8 @@ fn apply(security: &mut Security, option: &str) -> Result<(), Failure> {
         reference::unescape_text(value).ok_or_else(|| wrong(format!("the value of `{name}` is no text")))?;
     match (name, value.as_str()) {
         ("level", name) => {
-            security.level = Level::from_name(name).ok_or_else(|| {
-                let known: Vec<_> = Level::ALL.into_iter().map(Level::name).collect();
+            security.level = Level::of_word(&name.to_ascii_lowercase()).ok_or_else(|| {
+                let known: Vec<_> = Level::ALL.into_iter().map(Level::word).collect();
                 wrong(format!("`{name}` is no level; known are {}", known.join(", ")))
             })?;
         }

@@ -326,7 +326,7 @@ impl Wire for Dcom {
             }
             level => format!(
                 "level {}: callers are known and every fragment is signed; nothing is encrypted",
-                level.name()
+                level.word()
             ),
         }
     }

@@ -48,7 +48,7 @@ pub fn service(number: u16) -> &'static str {
 
 /// An authentication level (MS-RPCE 2.2.1.1.8).
 pub fn level(number: u8) -> &'static str {
-    Level::from_number(number).map_or("unknown", Level::name)
+    Level::of_number(number).map_or("unknown", Level::word)
 }
 
 /// A protocol sequence, by the number that string bindings have (C706 appendix I).

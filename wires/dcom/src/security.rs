@@ -13,7 +13,7 @@ mod home;
 
 use crate::wine::Dialect;
 use everywire_auth::security::{Credentials, Mechanism, Options, Users};
-use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Profile};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, PeerAddress, Profile, named_variants};
 use home::{HERE, Home, address_of, is_called};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,55 +22,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much each message is protected (MS-RPCE 2.2.1.1.8).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Level {
-    /// Nobody says who calls.
-    None = 1,
-    /// The caller is known when the connection begins.
-    Connect = 2,
-    /// As `Packet`.
-    Call = 3,
-    /// Each fragment is known to come from the caller; in practice as `Integrity`.
-    Packet = 4,
-    /// Each fragment is signed.
-    #[default]
-    Integrity = 5,
-    /// Each fragment is signed and encrypted.
-    Privacy = 6,
+named_variants! {
+    /// How much each message is protected (MS-RPCE 2.2.1.1.8). The words are those of addresses.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Level: u8 {
+        /// Nobody says who calls.
+        None = 1 "none",
+        /// The caller is known when the connection begins.
+        Connect = 2 "connect",
+        /// As `Packet`.
+        Call = 3 "call",
+        /// Each fragment is known to come from the caller; in practice as `Integrity`.
+        Packet = 4 "packet",
+        /// Each fragment is signed.
+        #[default]
+        Integrity = 5 "integrity",
+        /// Each fragment is signed and encrypted.
+        Privacy = 6 "privacy",
+    }
 }
 
 impl Level {
-    /// The level with this number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| *level as u8 == number)
-    }
-
     /// The level that the hint of a resolver says.
-    pub(crate) fn from_hint(hint: u32) -> Option<Self> {
-        u8::try_from(hint).ok().and_then(Self::from_number)
-    }
-
-    /// Its name in addresses.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 6] = ["none", "connect", "call", "packet", "integrity", "privacy"];
-        NAMES.get(self as usize - Self::None as usize).copied().unwrap_or_default()
-    }
-
-    /// The level with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    pub(crate) fn of_hint(hint: u32) -> Option<Self> {
+        u8::try_from(hint).ok().and_then(Self::of_number)
     }
 
     /// Whether each fragment carries a signature.
     pub fn is_signed(self) -> bool {
         self >= Self::Call
     }
-
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::None, Self::Connect, Self::Call, Self::Packet, Self::Integrity, Self::Privacy];
 }
 
 /// Hosts that references from a caller may lead to.
@@ -134,7 +115,7 @@ impl Security {
     /// The same at no lower level than the one that the peer says it wants, as far as there are credentials for it
     /// (the hint of ResolveOxid2, MS-DCOM 3.1.2.5.1.5).
     pub(crate) fn hinted(self: &Arc<Self>, hint: u32) -> Arc<Self> {
-        match Level::from_hint(hint) {
+        match Level::of_hint(hint) {
             Some(level) if level > self.level && self.credentials.is_some() => {
                 Arc::new(Self { level, ..Self::clone(self) })
             }
@@ -263,7 +244,7 @@ impl Security {
         // The others look for tickets, and say what they lack.
         let needs_them = self.level > Level::None && self.mechanism == Mechanism::Ntlm;
         (needs_them && self.credentials.is_none()).then(|| {
-            let what = format!("calls at level `{}` need credentials, and there are none", self.level.name());
+            let what = format!("calls at level `{}` need credentials, and there are none", self.level.word());
             Failure::new(Kind::Refused, Initiator::User, what).with_hint(
                 "write USER:PASSWORD@ before the host, name a file of credentials in $EVERYWIRE_DCOM_CREDENTIALS, or end the address with ?level=none if the server takes that",
             )
@@ -303,7 +284,7 @@ impl fmt::Debug for Security {
         write!(
             f,
             "Security({}, {:?}, {who:?}, users: {})",
-            self.level.name(),
+            self.level.word(),
             self.mechanism,
             self.users.is_some()
         )

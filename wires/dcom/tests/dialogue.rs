@@ -44,7 +44,7 @@ fn a_call_travels_at_every_level() {
             Level::None => "none".to_owned(),
             // Nobody sends that one.
             Level::Call => "NTLMv2, packet".to_owned(),
-            level => format!("NTLMv2, {}", level.name()),
+            level => format!("NTLMv2, {}", level.word()),
         };
         assert_eq!(known, expected);
     }

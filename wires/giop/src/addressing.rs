@@ -80,7 +80,7 @@ impl GiopSession {
     /// tried before, or the message got too large.
     #[cold]
     pub(crate) fn ask_again(&mut self, id: u32, mut get: Get<'_>) -> bool {
-        let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else { return false };
+        let Some(wanted) = get.u16().ok().and_then(Addressing::of_number) else { return false };
         let Some(index) = self.trials.open.iter().position(|held| held.id == id) else { return false };
         let mut held = self.trials.open.swap_remove(index);
         if held.tried.contains(&wanted) {
@@ -110,7 +110,7 @@ impl GiopSession {
     /// The failure of a call whose addressing the peer refused and which cannot be sent again. From now on
     /// requests use the addressing that the peer wants, so a second try of the caller will pass.
     pub(crate) fn other_addressing(&mut self, get: &mut Get<'_>) -> Failure {
-        let Some(wanted) = get.u16().ok().and_then(Addressing::from_number) else {
+        let Some(wanted) = get.u16().ok().and_then(Addressing::of_number) else {
             let what = Failure::malformed("none of the three", get.pos);
             return undecodable("an addressing disposition", what);
         };

@@ -2,27 +2,16 @@
 
 use crate::codesets::Dialect;
 use bytes::Bytes;
-use everywire_model::Profile;
+use everywire_model::{Profile, named_variants};
 
-/// How a target object is named (section 9.4.2.1). The words of the specification are KeyAddr, ProfileAddr
-/// and ReferenceAddr.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Addressing {
-    #[default]
-    Key,
-    Profile,
-    Reference,
-}
-
-impl Addressing {
-    /// By the number that a message carries.
-    pub(crate) fn from_number(number: u16) -> Option<Self> {
-        match number {
-            0 => Some(Self::Key),
-            1 => Some(Self::Profile),
-            2 => Some(Self::Reference),
-            _ => None,
-        }
+named_variants! {
+    /// How a target object is named (section 9.4.2.1).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub(crate) enum Addressing: u16 {
+        #[default]
+        Key = 0 "KeyAddr",
+        Profile = 1 "ProfileAddr",
+        Reference = 2 "ReferenceAddr",
     }
 }
 

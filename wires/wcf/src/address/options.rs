@@ -102,8 +102,10 @@ impl AddressOptions {
                 }
             }
             ("protection", level) => {
+                let mut all = ProtectionLevel::ALL.into_iter();
+                let known = all.find(|known| known.word().eq_ignore_ascii_case(level));
                 self.settings.protection_level =
-                    ProtectionLevel::from_name(level).ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
+                    known.ok_or_else(|| unknown("None, Sign, EncryptAndSign"))?;
             }
             ("mech", word) => {
                 self.settings.mechanism =
@@ -381,7 +383,7 @@ impl AddressOptions {
         let compression = own.compressed.map_or("", Format::word);
         let said = [
             ("security", security),
-            ("protection", told(is_windows && !is_guarded, own.protection_level.name())),
+            ("protection", told(is_windows && !is_guarded, own.protection_level.word())),
             ("mech", told(is_windows && own.mechanism != Mechanism::Negotiate, own.mechanism.word())),
             ("identity", &settings.identity),
             ("to", &settings.to),

@@ -293,7 +293,7 @@ impl Accepting {
             return Err(ProtocolError::SecurityContexts { limit });
         }
         let refused = ProtocolError::Authentication { mechanism: trailer.mechanism, level: trailer.level };
-        let level = Level::from_number(trailer.level).filter(|level| *level > Level::None);
+        let level = Level::of_number(trailer.level).filter(|level| *level > Level::None);
         let (Some(mechanism), Some(level)) = (security_context::mechanism(trailer.mechanism), level) else {
             return Err(refused);
         };
@@ -338,7 +338,7 @@ impl Accepting {
 
     /// The peer proved who it is.
     fn admit(&mut self, trailer: &Trailer, established: Established) {
-        let Some(level) = Level::from_number(trailer.level) else { return };
+        let Some(level) = Level::of_number(trailer.level) else { return };
         let authentication = security_context::authentication(established.principal.mechanism, level);
         let headers = self.channel.header_signing;
         let back = self.callback_security(&established.principal, trailer, level);

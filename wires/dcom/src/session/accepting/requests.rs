@@ -288,7 +288,7 @@ impl Accepting {
             return;
         }
         let used = self.channel.shield(shield).map_or(Level::None, |held| held.level);
-        let (used, least) = (used.name(), self.place.level.name());
+        let (used, least) = (used.word(), self.place.level.word());
         self.tell_refusal(&format!(
             "it calls at level `{used}`, and this address takes `{least}` at least (level=)"
         ));

@@ -318,9 +318,9 @@ impl SinkConnection {
         let Some(way) = self.reference.profiles.first() else { return String::new() };
         let proxy = way.lease.share::<Proxy>();
         let security = proxy.as_ref().map_or_else(|| Security::of(way), |proxy| proxy.security());
-        let least = proxy.and_then(|proxy| Level::from_hint(proxy.oxid().resolution()?.authn_hint));
-        let asks = least.map(|least| format!(", and asks for `{}` at least", least.name()));
-        format!(" (it is called at level `{}`{})", security.level.name(), asks.unwrap_or_default())
+        let least = proxy.and_then(|proxy| Level::of_hint(proxy.oxid().resolution()?.authn_hint));
+        let asks = least.map(|least| format!(", and asks for `{}` at least", least.word()));
+        format!(" (it is called at level `{}`{})", security.level.word(), asks.unwrap_or_default())
     }
 
     /// It is advised no more.

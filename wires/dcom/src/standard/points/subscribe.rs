@@ -88,7 +88,7 @@ fn admits(exporter: &Exporter, point: &Reference) -> Result<(), Failure> {
     let Some(proxy) = proxy else { return Ok(()) };
     let Some(resolved) = proxy.oxid().resolution() else { return Ok(()) };
     let level = proxy.security().level;
-    let demands = Level::from_hint(resolved.authn_hint).is_some_and(|least| least > Level::None);
+    let demands = Level::of_hint(resolved.authn_hint).is_some_and(|least| least > Level::None);
     if level == Level::None || !demands {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn admits(exporter: &Exporter, point: &Reference) -> Result<(), Failure> {
     }
     let what = format!(
         "the signals would not arrive: they come back at level `{}`, as the object is called, and this node listens where it knows nobody",
-        level.name()
+        level.word()
     );
     Err(Failure::new(Kind::Refused, Initiator::Here, what).with_hint(
         "listen with the account that the object is called with (credentials= or USER:PASSWORD@ in the address that this node listens at), or not at all before: then it listens so by itself",
@@ -158,7 +158,7 @@ fn callback_address(local: &str, security: &Security) -> String {
         (None, None) => String::new(),
     };
     let domain = if known.domain.is_empty() { String::new() } else { format!("{};", spelled(&known.domain)) };
-    let (user, secret, level) = (spelled(&known.user), spelled(&secret), security.level.name());
+    let (user, secret, level) = (spelled(&known.user), spelled(&secret), security.level.word());
     format!("dcom://{domain}{user}:{secret}@{local}:0?level={level}")
 }
 
