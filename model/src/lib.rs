@@ -48,6 +48,7 @@ pub mod percent;
 pub mod pipe;
 pub mod profile;
 pub mod reach;
+pub mod recent;
 pub mod reference;
 pub mod same;
 pub mod scalar;

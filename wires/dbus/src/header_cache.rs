@@ -13,6 +13,7 @@ use crate::pending_calls::Pending;
 use crate::violations::ProtocolError;
 use crate::{limits, names};
 use bytes::Bytes;
+use everywire_model::recent::Recent;
 use everywire_model::{CallId, Context, Headers};
 
 /// Header fields, read.
@@ -37,21 +38,15 @@ pub(crate) struct CachedHeader {
 
 /// The last different ones.
 #[derive(Debug, Default)]
-pub(crate) struct HeaderCache {
-    known: Vec<CachedHeader>,
-    /// The one that was recognised last.
-    last: usize,
-    /// The one to give up next.
-    oldest: usize,
-}
+pub(crate) struct HeaderCache(Recent<CachedHeader, { limits::REMEMBERED }>);
 
 impl HeaderCache {
     /// Recognises fields that are the same as those before, as [`HeaderCache::find`] does. The index of the fields
     /// and the number of the call that is answered.
     #[inline]
     pub(crate) fn again(&self, header: &Header, raw: &[u8]) -> Option<(usize, u32)> {
-        let reply = self.known.get(self.last)?.recognises(header, raw)?;
-        Some((self.last, reply))
+        let (index, last) = self.0.last()?;
+        Some((index, last.recognises(header, raw)?))
     }
 
     /// Recognises or reads the fields of a message; returns where they are, and the number of the call
@@ -60,38 +55,29 @@ impl HeaderCache {
     /// # Errors
     /// The fields are not valid.
     pub(crate) fn find(&mut self, header: &Header, raw: &[u8]) -> Result<(usize, u32), ProtocolError> {
-        for (index, known) in self.known.iter().enumerate() {
-            if let Some(reply) = known.recognises(header, raw) {
-                self.last = index;
-                return Ok((index, reply));
-            }
+        if let Some(found) = self.0.find_map(|known| known.recognises(header, raw)) {
+            return Ok(found);
         }
         let known = CachedHeader::read(header, raw)?;
         let reply = known.fields.reply;
         let is_large = |known: &CachedHeader| known.raw.len() > limits::REMEMBERED_BYTES;
         // Of what is large only the last is kept.
-        let last_large = if is_large(&known) { self.known.iter().position(is_large) } else { None };
-        let index = match last_large {
-            Some(index) => index,
-            None if self.known.len() < limits::REMEMBERED => self.known.len(),
-            None => {
-                let index = self.oldest;
-                self.oldest = (self.oldest + 1) % limits::REMEMBERED;
+        let last_large = if is_large(&known) { self.0.find(is_large) } else { None };
+        let place = last_large.and_then(|index| Some((index, self.0.get_mut(index)?)));
+        let index = match place {
+            Some((index, place)) => {
+                *place = known;
                 index
             }
+            None => self.0.keep(known),
         };
-        match self.known.get_mut(index) {
-            Some(place) => *place = known,
-            None => self.known.push(known),
-        }
-        self.last = index;
         Ok((index, reply))
     }
 
     /// What [`HeaderCache::find`] found.
     #[inline]
     pub(crate) fn get(&mut self, index: usize) -> Option<&mut CachedHeader> {
-        self.known.get_mut(index)
+        self.0.get_mut(index)
     }
 }
 
@@ -170,7 +156,7 @@ mod tests {
         let mut find = |path: &str| {
             let (header, raw) = fields(path);
             seen.find(&header, &raw).unwrap();
-            seen.known.iter().map(|known| known.raw.len()).sum::<usize>()
+            seen.0.iter().map(|known| known.raw.len()).sum::<usize>()
         };
         find("/small");
         let one = find(&format!("/{}", "x".repeat(4000)));
@@ -182,6 +168,6 @@ mod tests {
             assert!(find(&format!("/a{index}")) < one + 8 * 64);
         }
         assert!(find("/last") < 8 * 64, "and it goes like the others");
-        assert!(seen.known.len() <= limits::REMEMBERED);
+        assert!(seen.0.iter().count() <= limits::REMEMBERED);
     }
 }

@@ -19,6 +19,7 @@ use crate::frame::{self, field};
 use crate::sink::CheckedList;
 use crate::{limits, names};
 use bytes::Bytes;
+use everywire_model::recent::Recent;
 use everywire_model::shape::{Name, Struct};
 use everywire_model::{Failure, Hold, Initiator, Interface, Kind, Operation, Profile, Signal, Visit};
 use std::borrow::Cow;
@@ -100,16 +101,9 @@ impl InterfaceIdentity {
     }
 }
 
-/// The last different ones. Eight are few enough to be looked through.
+/// The last different ones.
 #[derive(Debug, Default)]
-pub(crate) struct Routes {
-    /// In no order.
-    known: Vec<Route>,
-    /// The one that was used last, which is tried first.
-    last: usize,
-    /// The one that is replaced next.
-    oldest: usize,
-}
+pub(crate) struct Routes(Recent<Route, { limits::REMEMBERED }>);
 
 /// What is called, as a route is found by it.
 struct RouteKey<'a> {
@@ -134,20 +128,11 @@ impl Routes {
     ) -> Visit<&mut Route> {
         let (destination, options) = asked_of(profile);
         let wanted = RouteKey { profile, interface, operation, destination, options };
-        let index = match self.find(|route| route.leads(&wanted)) {
+        let index = match self.0.find(|route| route.leads(&wanted)) {
             Some(index) => index,
-            None => self.keep(Route::call(&wanted)?),
+            None => self.0.keep(Route::call(&wanted)?),
         };
         self.get(index)
-    }
-
-    /// The route that this is true of, if there is one.
-    #[inline]
-    fn find(&self, same: impl Fn(&Route) -> bool) -> Option<usize> {
-        match self.known.get(self.last) {
-            Some(route) if same(route) => Some(self.last),
-            _ => self.known.iter().position(same),
-        }
     }
 
     /// The way of a signal.
@@ -159,9 +144,9 @@ impl Routes {
                 && route.key == key
                 && route.is_of(Some(interface))
         };
-        let index = match self.find(same) {
+        let index = match self.0.find(same) {
             Some(index) => index,
-            None => self.keep(Route::signal(key, interface, signal)?),
+            None => self.0.keep(Route::signal(key, interface, signal)?),
         };
         self.get(index)
     }
@@ -202,37 +187,20 @@ impl Routes {
                 && route.destination == destination
                 && route.options == options
         };
-        let index = match self.find(same) {
+        let index = match self.0.find(same) {
             Some(index) => index,
             None => {
                 let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
                 let route = Route::to(kind, Bytes::copy_from_slice(key), text(interface), text(member));
-                self.keep(Route { destination, options, named: true, ..route }.checked()?)
+                self.0.keep(Route { destination, options, named: true, ..route }.checked()?)
             }
         };
         self.get(index)
     }
 
-    /// Its index.
-    fn keep(&mut self, route: Route) -> usize {
-        if self.known.len() < limits::REMEMBERED {
-            self.known.push(route);
-            return self.known.len() - 1;
-        }
-        let index = self.oldest;
-        self.oldest = (index + 1) % limits::REMEMBERED;
-        if let Some(place) = self.known.get_mut(index) {
-            *place = route;
-        }
-        index
-    }
-
-    /// Notes that it was used.
     fn get(&mut self, index: usize) -> Visit<&mut Route> {
-        self.last = index;
-        self.known
-            .get_mut(index)
-            .ok_or_else(|| Failure::new(Kind::Internal, Initiator::Here, "a route is lost"))
+        let found = self.0.get_mut(index);
+        found.ok_or_else(|| Failure::new(Kind::Internal, Initiator::Here, "a route is lost"))
     }
 }
 

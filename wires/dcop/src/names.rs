@@ -4,6 +4,7 @@ use crate::limits::REMEMBERED;
 use crate::{strings, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
+use everywire_model::recent::Recent;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{SendBuffer, Shape, Visit};
 
@@ -34,15 +35,13 @@ impl Head {
     }
 }
 
-/// Names by shapes. The last `REMEMBERED` ones; the oldest is replaced.
+/// Names by shapes.
 #[derive(Debug, Default)]
 pub(crate) struct TypeNames {
     /// Whether the next name is to be spelled as Trinity does.
     pub(crate) trinity: bool,
     /// Shape, spelling and name. Holding the shape keeps its address from being used for another.
-    known: Vec<(Hold<Struct>, bool, Bytes)>,
-    /// The place that is filled next.
-    next: usize,
+    known: Recent<(Hold<Struct>, bool, Bytes), REMEMBERED>,
 }
 
 impl TypeNames {
@@ -66,21 +65,19 @@ impl TypeNames {
             head.put(buffer, self.spelled(types::name(results)?).as_bytes());
             return Ok(());
         };
-        let same = |(held, trinity, _): &&(Hold<Struct>, bool, Bytes)| {
+        let same = |(held, trinity, _): &(Hold<Struct>, bool, Bytes)| {
             std::ptr::eq(&**held, &**results) && *trinity == self.trinity
         };
-        if let Some((_, _, name)) = self.known.iter().find(same) {
+        let index = match self.known.find(same) {
+            Some(index) => index,
+            None => {
+                let name = Bytes::from(self.spelled(types::results(&results.fields)?));
+                self.known.keep((results.clone(), self.trinity, name))
+            }
+        };
+        if let Some((.., name)) = self.known.get(index) {
             head.put(buffer, name);
-            return Ok(());
         }
-        let name = Bytes::from(self.spelled(types::results(&results.fields)?));
-        head.put(buffer, &name);
-        let entry = (results.clone(), self.trinity, name);
-        match self.known.get_mut(self.next) {
-            Some(place) => *place = entry,
-            None => self.known.push(entry),
-        }
-        self.next = (self.next + 1) % REMEMBERED;
         Ok(())
     }
 }

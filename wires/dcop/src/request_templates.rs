@@ -14,6 +14,7 @@ use crate::strings::{DecodeError, StringReader, put_name, put_nullable};
 use crate::{address, slots, types};
 use bytes::Bytes;
 use everywire_idl::kidl;
+use everywire_model::recent::Recent;
 use everywire_model::shape::{Hold, Struct};
 use everywire_model::{Context, Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
 use std::borrow::Cow;
@@ -93,45 +94,29 @@ impl RequestTemplate {
 pub(crate) struct RequestTemplates {
     /// Whether signatures are written as Trinity does.
     pub(crate) trinity: bool,
-    known: Recent<RequestTemplate>,
+    known: RecentlyShared<RequestTemplate>,
 }
 
-/// What was used last, `REMEMBERED` at most: few enough to be looked through.
+/// What was used last, shared with the calls that are under way.
 #[derive(Debug)]
-struct Recent<T> {
-    /// In no order.
-    all: Vec<Arc<T>>,
-    /// The one that was used last, which is tried first.
-    last: usize,
-    /// The place that is filled next.
-    next: usize,
-}
+struct RecentlyShared<T>(Recent<Arc<T>, REMEMBERED>);
 
-impl<T> Default for Recent<T> {
+impl<T> Default for RecentlyShared<T> {
     fn default() -> Self {
-        Self { all: Vec::new(), last: 0, next: 0 }
+        Self(Recent::default())
     }
 }
 
-impl<T> Recent<T> {
+impl<T> RecentlyShared<T> {
     #[inline]
     fn find(&mut self, is: impl Fn(&T) -> bool) -> Option<Arc<T>> {
-        if let Some(held) = self.all.get(self.last).filter(|held| is(held)) {
-            return Some(Arc::clone(held));
-        }
-        self.last = self.all.iter().position(|held| is(held))?;
-        self.all.get(self.last).cloned()
+        let index = self.0.find(|held| is(held))?;
+        self.0.get(index).cloned()
     }
 
-    /// In place of the oldest.
     fn keep(&mut self, new: T) -> Arc<T> {
         let new = Arc::new(new);
-        match self.all.get_mut(self.next) {
-            Some(place) => *place = Arc::clone(&new),
-            None => self.all.push(Arc::clone(&new)),
-        }
-        self.last = self.next;
-        self.next = (self.next + 1) % REMEMBERED;
+        self.0.keep(Arc::clone(&new));
         new
     }
 }
@@ -273,7 +258,7 @@ pub(crate) struct CallHead {
 
 /// The fronts that came last.
 #[derive(Debug, Default)]
-pub(crate) struct CallHeads(Recent<CallHead>);
+pub(crate) struct CallHeads(RecentlyShared<CallHead>);
 
 impl CallHeads {
     /// Reads the front of a payload, and says how long it is.

@@ -15,6 +15,7 @@ use crate::frame::{self, HEADER, MessageKind};
 use crate::request_header::put_header;
 use bytes::Bytes;
 use everywire_model::Profile;
+use everywire_model::recent::Recent;
 use std::ops::Range;
 
 /// Heads that a connection keeps: few enough to be looked through.
@@ -77,14 +78,7 @@ impl RequestHead {
 
 /// Those that were used last.
 #[derive(Debug, Default)]
-pub(crate) struct RequestHeads {
-    /// In no order.
-    all: Vec<RequestHead>,
-    /// The one that was used last.
-    last: usize,
-    /// The one that is replaced next.
-    next: usize,
-}
+pub(crate) struct RequestHeads(Recent<RequestHead, REMEMBERED>);
 
 impl RequestHeads {
     /// The head of requests of GIOP 1.2 to this operation; `None` if it would be large.
@@ -95,30 +89,18 @@ impl RequestHeads {
         operation: &[u8],
         is_asked: bool,
     ) -> Option<&RequestHead> {
-        let is_last = self.all.get(self.last).is_some_and(|head| head.is_for(profile, operation, is_asked));
-        if !is_last {
-            self.find_or_make(profile, operation, is_asked)?;
-        }
-        self.all.get(self.last)
+        let found = self.0.find(|head| head.is_for(profile, operation, is_asked));
+        let index = match found {
+            Some(index) => index,
+            None => self.make(profile, operation, is_asked)?,
+        };
+        self.0.get(index)
     }
 
-    /// Makes the head the last one that was used.
-    fn find_or_make(&mut self, profile: &Profile, operation: &[u8], is_asked: bool) -> Option<()> {
-        if let Some(found) = self.all.iter().position(|head| head.is_for(profile, operation, is_asked)) {
-            self.last = found;
-            return Some(());
-        }
-        if profile.key.len().saturating_add(operation.len()) > LARGEST {
-            return None;
-        }
-        let head = RequestHead::new(profile, operation, is_asked);
-        match self.all.get_mut(self.next) {
-            Some(place) => *place = head,
-            None => self.all.push(head),
-        }
-        self.last = self.next;
-        self.next = (self.next + 1) % REMEMBERED;
-        Some(())
+    #[cold]
+    fn make(&mut self, profile: &Profile, operation: &[u8], is_asked: bool) -> Option<usize> {
+        let is_small = profile.key.len().saturating_add(operation.len()) <= LARGEST;
+        is_small.then(|| self.0.keep(RequestHead::new(profile, operation, is_asked)))
     }
 }
 

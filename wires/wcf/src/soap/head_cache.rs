@@ -6,9 +6,8 @@
 //! the identifier, together with what they mean; comparing bytes costs a small part of what reading headers
 //! costs.
 //!
-//! State: up to `HEADS` remembered heads of one channel (`HeadCache`), the one that matched last, which is tried
-//! first, and the one to be replaced next. The channel forgets all of them when what the node serves has
-//! changed, or when a plan has lost its place.
+//! State: up to `HEADS` remembered heads of one channel (`HeadCache`). The channel forgets all of them when what
+//! the node serves has changed, or when a plan has lost its place.
 //!
 //! Invariants:
 //!
@@ -28,6 +27,7 @@ use super::ids::{self, UUID};
 use super::{Dialect, Form};
 use crate::values::Layout;
 use bytes::Bytes;
+use everywire_model::recent::Recent;
 use everywire_model::{Context, same_bytes};
 use std::ops::Range;
 
@@ -52,13 +52,7 @@ pub(super) enum HeadMeaning {
 
 /// Heads that came before.
 #[derive(Debug, Default)]
-pub(super) struct HeadCache {
-    heads: Vec<CachedHead>,
-    /// Which matched last.
-    last: usize,
-    /// Which is replaced next.
-    oldest: usize,
-}
+pub(super) struct HeadCache(Recent<CachedHead, HEADS>);
 
 /// A head that came before.
 #[derive(Debug)]
@@ -127,15 +121,8 @@ impl HeadCache {
         action: Option<&str>,
         key: &[u8],
     ) -> Option<(Option<[u8; 16]>, &CachedHead)> {
-        // Mostly the same operation comes again.
-        let mut matched = self.heads.get(self.last)?.matches(form, document, action, key);
-        if matched.is_none() {
-            let matches = |head: &CachedHead| head.matches(form, document, action, key);
-            let mut heads = self.heads.iter().enumerate();
-            (self.last, matched) = heads.find_map(|(index, head)| Some((index, Some(matches(head)?))))?;
-        }
-        let head = self.heads.get(self.last)?;
-        Some((matched?, head))
+        let (index, identifier) = self.0.find_map(|head| head.matches(form, document, action, key))?;
+        Some((identifier, self.0.get(index)?))
     }
 
     /// Remembers the head of a document that was found to be whole. `plan`: how its body is laid out, and
@@ -147,21 +134,14 @@ impl HeadCache {
         plan: (&Layout, bool),
         meaning: HeadMeaning,
     ) {
-        let Some(made) = CachedHead::of(dialect, message, plan, meaning) else { return };
-        if self.heads.len() < HEADS {
-            self.last = self.heads.len();
-            self.heads.push(made);
-        } else if let Some(slot) = self.heads.get_mut(self.oldest) {
-            *slot = made;
-            self.last = self.oldest;
-            self.oldest = (self.oldest + 1) % HEADS;
+        if let Some(made) = CachedHead::of(dialect, message, plan, meaning) {
+            self.0.keep(made);
         }
     }
 
     /// Forgets everything: what heads mean has changed.
     pub(super) fn clear(&mut self) {
-        self.heads.clear();
-        (self.last, self.oldest) = (0, 0);
+        self.0.clear();
     }
 }
 

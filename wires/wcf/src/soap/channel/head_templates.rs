@@ -4,17 +4,14 @@ use crate::soap::template::Template;
 use bytes::Bytes;
 use everywire_model::Context;
 use everywire_model::headers::Edits;
+use everywire_model::recent::Recent;
 
-/// How many heads one channel keeps.
-/// As many as a channel remembers of heads that came (`head_cache::HEADS`).
+/// How many heads one channel keeps: as many as a channel remembers of heads that came (`head_cache::HEADS`).
 const MOST: usize = 8;
 
 /// Heads that left before.
 #[derive(Default)]
-pub(super) struct HeadTemplates {
-    made: Vec<HeadTemplate>,
-    next: usize,
-}
+pub(super) struct HeadTemplates(Recent<HeadTemplate, MOST>);
 
 /// One of them.
 struct HeadTemplate {
@@ -41,26 +38,27 @@ pub(super) struct HeadFields<'a> {
 impl HeadTemplates {
     /// What left before for this body, if it is the same now.
     #[inline]
-    pub(super) fn find(&self, context: &Context, head: HeadFields<'_>, edits: &Edits) -> Option<&Template> {
-        let is = |held: &&HeadTemplate| {
+    pub(super) fn find(
+        &mut self,
+        context: &Context,
+        head: HeadFields<'_>,
+        edits: &Edits,
+    ) -> Option<&Template> {
+        let is = |held: &HeadTemplate| {
             std::ptr::eq(held.context.as_ptr(), context.as_ptr())
                 && held.identified == head.identified
                 && held.operation.as_deref() == head.operation
                 && held.key == *head.key
                 && held.edits.is(edits)
         };
-        self.made.iter().find(is).map(|held| &held.template)
+        let index = self.0.find(is)?;
+        self.0.get(index).map(|held| &held.template)
     }
 
-    /// Keeps one, in place of the oldest if there are many.
+    /// Keeps one.
     pub(super) fn keep(&mut self, context: &Context, head: HeadFields<'_>, edits: Edits, template: Template) {
         let HeadFields { key, operation, identified } = head;
         let (context, key, operation) = (context.clone(), key.clone(), operation.map(Into::into));
-        let passage = HeadTemplate { context, key, operation, identified, edits, template };
-        match self.made.get_mut(self.next) {
-            Some(slot) => *slot = passage,
-            None => self.made.push(passage),
-        }
-        self.next = (self.next + 1) % MOST;
+        self.0.keep(HeadTemplate { context, key, operation, identified, edits, template });
     }
 }
