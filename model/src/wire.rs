@@ -426,6 +426,50 @@ pub struct Listing {
     pub lacks: usize,
 }
 
+/// What is at the front of octets that are listed.
+#[derive(Debug)]
+pub enum ListingFront {
+    /// Too little to tell how long the message is.
+    Incomplete,
+    /// A message that is so long by what it tells, explained as far as it is here.
+    Message(usize, MessageListing),
+    /// No message, by its header of so many octets: the kind for counting, and what is wrong. Where the next one begins is not known.
+    Violation(&'static str, usize, String),
+}
+
+impl Listing {
+    /// Lists the messages of one direction of a connection. `front` is given the octets from a message on.
+    pub fn of(bytes: &[u8], mut front: impl FnMut(&[u8]) -> ListingFront) -> Self {
+        let mut listing = Self::default();
+        let mut offset = 0;
+        while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+            match front(rest) {
+                ListingFront::Incomplete => {
+                    listing.rest = rest.len();
+                    break;
+                }
+                ListingFront::Message(len, mut message) => {
+                    message.offset = offset;
+                    if rest.len() < len {
+                        message.summary.push_str(&format!(", {} of {len} bytes here", rest.len()));
+                        (listing.rest, listing.lacks) = (rest.len(), len - rest.len());
+                    }
+                    listing.messages.push(message);
+                    offset = offset.saturating_add(len.max(1));
+                }
+                ListingFront::Violation(kind, header, value) => {
+                    let (kind, summary, len) = (kind.to_owned(), value.clone(), rest.len());
+                    let parts = vec![Part { offset: 0, len: header, name: "violation", value }];
+                    let found = MessageListing { summary, kind, offset, len, parts, ..Default::default() };
+                    listing.messages.push(found);
+                    break;
+                }
+            }
+        }
+        listing
+    }
+}
+
 /// One message, explained.
 #[derive(Debug, Clone, Default)]
 pub struct MessageListing {
@@ -447,14 +491,6 @@ pub struct MessageListing {
 }
 
 impl MessageListing {
-    /// Octets that break the protocol, from a header of so many on.
-    #[must_use]
-    pub fn violation(offset: usize, len: usize, header: usize, kind: &str, value: String) -> Self {
-        let (kind, summary) = (kind.to_owned(), value.clone());
-        let parts = vec![Part { offset: 0, len: header, name: "violation", value }];
-        Self { summary, kind, offset, len, parts, ..Self::default() }
-    }
-
     /// What the first part of this name says.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<&str> {

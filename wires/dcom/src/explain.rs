@@ -21,7 +21,7 @@ use crate::violations::Violation;
 use crate::{hresult, names};
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Listing, MemberIndex, MessageListing, Part};
+use everywire_model::wire::{Listing, ListingFront, MemberIndex, MessageListing, Part};
 use everywire_model::{Body, Budget, Interface};
 use std::collections::HashMap;
 use std::fmt;
@@ -32,44 +32,17 @@ const PRIVACY: u8 = 6;
 
 /// One direction of a connection.
 pub fn explain(bytes: &[u8]) -> Listing {
-    let mut listing = Listing::default();
     let mut contexts = HashMap::new();
-    let mut offset = 0;
-    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
-        let Some(raw) = rest.first_chunk::<HEADER>() else {
-            listing.rest = rest.len();
-            break;
-        };
-        let header = match Header::read(raw) {
-            Ok(header) => header,
-            Err(wrong) => {
-                let value = wrong.to_string();
-                listing.messages.push(MessageListing {
-                    summary: value.clone(),
-                    kind: "broken".to_owned(),
-                    offset,
-                    len: rest.len(),
-                    parts: vec![Part { offset: 0, len: HEADER, name: "violation", value }],
-                    ..MessageListing::default()
-                });
-                break;
+    Listing::of(bytes, |rest| {
+        let Some(raw) = rest.first_chunk::<HEADER>() else { return ListingFront::Incomplete };
+        match Header::read(raw) {
+            Ok(header) => {
+                let len = usize::from(header.length);
+                ListingFront::Message(len, pdu(&header, rest.get(..len).unwrap_or(rest), &mut contexts))
             }
-        };
-        let len = usize::from(header.length);
-        // A capture may end inside of a PDU: then its beginning is explained.
-        let whole = rest.get(..len);
-        let mut message = pdu(&header, whole.unwrap_or(rest), &mut contexts);
-        message.offset = offset;
-        if whole.is_none() {
-            message.summary.push_str(&format!(", {} bytes here", rest.len()));
-            listing.messages.push(message);
-            listing.rest = rest.len();
-            break;
+            Err(wrong) => ListingFront::Violation("broken", HEADER, wrong.to_string()),
         }
-        listing.messages.push(message);
-        offset += len;
-    }
-    listing
+    })
 }
 
 /// Reads fields and notes each.
@@ -112,7 +85,7 @@ fn pdu(header: &Header, bytes: &[u8], contexts: &mut HashMap<u16, Uuid>) -> Mess
     summary.push_str(&format!(", {} bytes{order}", header.length));
     let FieldReader { parts, body, .. } = reading;
     let kind = header.kind.word().to_owned();
-    MessageListing { summary, kind, offset: 0, len: bytes.len(), parts, body, values: None }
+    MessageListing { summary, kind, len: bytes.len(), parts, body, ..MessageListing::default() }
 }
 
 impl<'a> FieldReader<'a> {

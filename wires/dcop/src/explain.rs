@@ -13,7 +13,7 @@ use crate::strings::{DecodeError, StringReader};
 use crate::values::DataStream;
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Listing, MessageListing, Part, Sniff};
+use everywire_model::wire::{Listing, ListingFront, MessageListing, Part, Sniff};
 use everywire_model::{Body, Budget};
 
 /// Whether these are the first bytes of an ICE connection: a `ByteOrder` message.
@@ -33,14 +33,9 @@ pub(crate) fn sniff(first: &[u8]) -> Sniff {
 
 /// Lists the messages of one direction of a connection.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
-    let mut listing = Listing::default();
-    let mut offset = 0;
     let mut little = order(bytes);
-    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
-        let Some(raw) = rest.first_chunk::<HEADER>() else {
-            listing.rest = rest.len();
-            break;
-        };
+    Listing::of(bytes, |rest| {
+        let Some(raw) = rest.first_chunk::<HEADER>() else { return ListingFront::Incomplete };
         let len = match raw {
             [0, 1, order, ..] => {
                 little = *order == 0;
@@ -57,24 +52,10 @@ pub(crate) fn explain(bytes: &[u8]) -> Listing {
             },
         };
         match len {
-            Ok(len) => {
-                let whole = rest.get(..len).unwrap_or(rest);
-                let mut message = message(whole, offset, little);
-                if whole.len() < len {
-                    message.summary.push_str(&format!(", {} of {len} bytes here", whole.len()));
-                    (listing.rest, listing.lacks) = (whole.len(), len - whole.len());
-                }
-                listing.messages.push(message);
-                offset = offset.saturating_add(len);
-            }
-            Err(value) => {
-                let violation = MessageListing::violation(offset, rest.len(), HEADER, "violation", value);
-                listing.messages.push(violation);
-                break;
-            }
+            Ok(len) => ListingFront::Message(len, message(rest.get(..len).unwrap_or(rest), little)),
+            Err(value) => ListingFront::Violation("violation", HEADER, value),
         }
-    }
-    listing
+    })
 }
 
 /// The byte order of a stream whose beginning may be missing: that in which its first length is the smaller one.
@@ -91,8 +72,8 @@ fn number(raw: [u8; 4], little: bool) -> u32 {
 }
 
 /// `bytes` may be shorter than the header says.
-fn message(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
-    if bytes.first() == Some(&0) { ice(bytes, offset, little) } else { dcop(bytes, offset, little) }
+fn message(bytes: &[u8], little: bool) -> MessageListing {
+    if bytes.first() == Some(&0) { ice(bytes, little) } else { dcop(bytes, little) }
 }
 
 /// What a message of the ICE core protocol says in its one part behind the header: the name of that, and the value.
@@ -140,7 +121,7 @@ fn said(core: &Core<'_>) -> (&'static str, String) {
 }
 
 /// A message of the ICE core protocol.
-fn ice(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
+fn ice(bytes: &[u8], little: bool) -> MessageListing {
     let mut parts = vec![Part { offset: 0, len: 1, name: "major opcode", value: "0 (ICE)".to_owned() }];
     let mut head = |offset, len, name, value| parts.push(Part { offset, len, name, value });
     let (kind, summary) = match Core::read(bytes, little) {
@@ -163,11 +144,11 @@ fn ice(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
         }
     };
     let summary = format!("{}, {} bytes", summary.trim_end(), bytes.len());
-    MessageListing { summary, kind, offset, len: bytes.len(), parts, body: None, values: None }
+    MessageListing { summary, kind, len: bytes.len(), parts, ..MessageListing::default() }
 }
 
 /// A message of DCOP: header, names, data.
-fn dcop(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
+fn dcop(bytes: &[u8], little: bool) -> MessageListing {
     let mut parts = Vec::new();
     let kind = bytes.get(1).copied().unwrap_or_default();
     let word = minor::word(kind);
@@ -199,7 +180,8 @@ fn dcop(bytes: &[u8], offset: usize, little: bool) -> MessageListing {
         summary = format!("{summary} {}", notes.join(" "));
     }
     summary.push_str(&format!(", {} bytes", bytes.len()));
-    MessageListing { summary, kind: word.to_owned(), offset, len: bytes.len(), parts, body, values: None }
+    let (kind, len) = (word.to_owned(), bytes.len());
+    MessageListing { summary, kind, len, parts, body, ..MessageListing::default() }
 }
 
 /// The payload of a message; returns where its data are, if it has some: offset in the message, and length.

@@ -291,13 +291,13 @@ impl DcopSession {
         id
     }
 
-    /// Tells the user how a call ended.
     /// A body that came, with the types of its values.
     #[inline]
     pub(crate) fn body(&self, bytes: Bytes, types: Context) -> Body {
         DataStream::body(bytes, types, self.server, self.limits.budget)
     }
 
+    /// Tells the user how a call ended.
     #[inline]
     pub(crate) fn reply(&mut self, id: CallId, outcome: Outcome<Body>) {
         self.events.push_back(Event::Reply { id, outcome });

@@ -9,6 +9,7 @@
 //! of its message and its length. Where a message holds values, their range is noted, and `body` makes a
 //! `Body` of them for whoever has a contract.
 
+use crate::addressing_trials::Addressing;
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
@@ -17,7 +18,7 @@ use crate::values::Cdr;
 use crate::{codesets, components, contexts, ior};
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
-use everywire_model::wire::{Listing, MessageListing, Part};
+use everywire_model::wire::{Listing, ListingFront, MessageListing, Part};
 use everywire_model::{Body, Budget};
 
 /// What stands before the names in a part that says which character sets a request tells. `body` finds it by
@@ -27,33 +28,16 @@ const TOLD: &str = "code sets: ";
 /// Lists the messages of one direction of a connection. After a header that is none of GIOP's nothing more is
 /// listed, since the next message cannot be found.
 pub(crate) fn explain(bytes: &[u8]) -> Listing {
-    let mut listing = Listing::default();
-    let mut offset = 0;
-    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
-        let Some(raw) = rest.first_chunk::<HEADER>() else {
-            listing.rest = rest.len();
-            break;
-        };
-        let header = match Header::read(raw) {
-            Ok(header) => header,
-            Err(wrong) => {
-                let (kind, value) = (wrong.name(), wrong.to_string());
-                listing.messages.push(MessageListing::violation(offset, rest.len(), HEADER, kind, value));
-                break;
+    Listing::of(bytes, |rest| {
+        let Some(raw) = rest.first_chunk::<HEADER>() else { return ListingFront::Incomplete };
+        match Header::read(raw) {
+            Ok(header) => {
+                let len = usize::try_from(header.len()).unwrap_or(usize::MAX);
+                ListingFront::Message(len, message(&header, rest.get(..len).unwrap_or(rest)))
             }
-        };
-        let len = usize::try_from(header.len()).unwrap_or(usize::MAX);
-        let Some(whole) = rest.get(..len) else {
-            let mut message = message(&header, rest, offset);
-            message.summary.push_str(&format!(", {} of {len} bytes here", rest.len()));
-            listing.messages.push(message);
-            (listing.rest, listing.lacks) = (rest.len(), len - rest.len());
-            break;
-        };
-        listing.messages.push(message(&header, whole, offset));
-        offset += len;
-    }
-    listing
+            Err(wrong) => ListingFront::Violation(wrong.name(), HEADER, wrong.to_string()),
+        }
+    })
 }
 
 /// Reads fields and notes each. A failed read ends the listing of its message.
@@ -68,7 +52,7 @@ struct FieldReader<'a> {
 }
 
 /// One message; `bytes` may be shorter than its header says.
-fn message(header: &Header, bytes: &[u8], offset: usize) -> MessageListing {
+fn message(header: &Header, bytes: &[u8]) -> MessageListing {
     let get = Get { bytes, pos: HEADER, base: 0, little: header.little };
     let mut reading = FieldReader { get, parts: Vec::new(), notes: Vec::new(), body: None };
     reading.header(header);
@@ -83,7 +67,8 @@ fn message(header: &Header, bytes: &[u8], offset: usize) -> MessageListing {
     }
     summary.push_str(&format!(", {} bytes{order}", header.len()));
     let (kind, len) = (header.kind.word().to_owned(), bytes.len());
-    MessageListing { summary, kind, offset, len, parts: reading.parts, body: reading.body, values: None }
+    let FieldReader { parts, body, .. } = reading;
+    MessageListing { summary, kind, len, parts, body, ..MessageListing::default() }
 }
 
 impl<'a> FieldReader<'a> {
@@ -260,13 +245,10 @@ impl<'a> FieldReader<'a> {
 
     /// How the target of a request is named (section 9.4.2.1).
     fn disposition(&mut self) -> Result<u16, DecodeError> {
-        let word = |disposition| match disposition {
-            0 => "KeyAddr",
-            1 => "ProfileAddr",
-            2 => "ReferenceAddr",
-            _ => "no addressing of the specification",
+        let word = |number| {
+            Addressing::of_number(number).map_or("no addressing of the specification", Addressing::word)
         };
-        self.field("addressing", Get::u16, |disposition| word(disposition).to_owned())
+        self.field("addressing", Get::u16, |number| word(number).to_owned())
     }
 
     /// The target of a request of GIOP 1.2: a key, a profile, or a reference with the index of one of its
