@@ -2,74 +2,36 @@
 
 use crate::TrustError;
 use crate::private::ReadError;
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::{Failure, Initiator, Kind, violations};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
-/// What is wrong with an authority file, or with a change to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AuthorityError {
-    /// Neither `$ICEAUTHORITY` nor `$XDG_RUNTIME_DIR` nor `$HOME` says where it is.
-    NoHome,
-    /// It is not there.
-    Missing {
-        /// The file, or the directory it should be in.
-        path: PathBuf,
-    },
-    /// Others could have read or changed it, or could do so while it is written.
-    Untrusted {
-        /// The file, or the directory it is in.
-        path: PathBuf,
-        /// Why.
-        why: TrustError,
-    },
-    /// It is longer than [`MAX_FILE`](super::MAX_FILE), or has more entries than [`MAX_ENTRIES`](super::MAX_ENTRIES).
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It ends in the middle of an entry.
-    Truncated {
-        /// The file.
-        path: PathBuf,
-        /// Where that entry begins, in bytes.
-        offset: usize,
-    },
-    /// A name, a network id or a secret is longer than 65535 bytes and cannot be written.
-    TooLong,
-    /// Somebody else holds the lock.
-    Locked {
-        /// The lock: the file that must go away.
-        path: PathBuf,
-    },
-    /// The system does not let us.
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What it says.
-        error: io::ErrorKind,
-    },
-    /// The system has no random numbers.
-    NoRandom,
+violations! {
+    /// What is wrong with an authority file, or with a change to it.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum AuthorityError {
+        /// Neither `$ICEAUTHORITY` nor `$XDG_RUNTIME_DIR` nor `$HOME` says where it is.
+        NoHome => "nothing says where the ICE authority file is";
+        /// The file is not there, or the directory it should be in.
+        Missing { path: PathBuf } => "{} does not exist", path.display();
+        /// Others could have read or changed the file, or could do so while it is written; or the directory that it is in.
+        Untrusted { path: PathBuf, why: TrustError } => "{} {why}", path.display();
+        /// It is longer than [`MAX_FILE`](super::MAX_FILE), or has more entries than [`MAX_ENTRIES`](super::MAX_ENTRIES).
+        TooLarge { path: PathBuf } => "{} is too large for an ICE authority file", path.display();
+        /// It ends in the middle of an entry, which begins at this byte.
+        Truncated { path: PathBuf, offset: usize } => "{} ends in the middle of the entry at byte {offset}", path.display();
+        /// A name, a network id or a secret is longer than 65535 bytes and cannot be written.
+        TooLong => "an entry of an ICE authority file has at most 65535 bytes in each part";
+        /// Somebody else holds the lock: this file must go away.
+        Locked { path: PathBuf } => "{} stays there: another program changes the file", path.display();
+        /// The system does not let us, and says this.
+        Io { path: PathBuf, error: io::ErrorKind } => "{}: {error}", path.display();
+        /// The system has no random numbers.
+        NoRandom => "the system has no random numbers";
+    }
 }
 
 impl AuthorityError {
-    /// The variant's name, stable: tests, metrics and traces count by it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::NoHome => "NoHome",
-            Self::Missing { .. } => "Missing",
-            Self::Untrusted { .. } => "Untrusted",
-            Self::TooLarge { .. } => "TooLarge",
-            Self::Truncated { .. } => "Truncated",
-            Self::TooLong => "TooLong",
-            Self::Locked { .. } => "Locked",
-            Self::Io { .. } => "Io",
-            Self::NoRandom => "NoRandom",
-        }
-    }
-
     pub(super) fn io(path: &Path, error: &io::Error) -> Self {
         Self::Io { path: path.to_owned(), error: error.kind() }
     }
@@ -84,30 +46,6 @@ impl AuthorityError {
         }
     }
 }
-
-impl fmt::Display for AuthorityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoHome => f.write_str("nothing says where the ICE authority file is"),
-            Self::Missing { path } => write!(f, "{} does not exist", path.display()),
-            Self::Untrusted { path, why } => write!(f, "{} {why}", path.display()),
-            Self::TooLarge { path } => write!(f, "{} is too large for an ICE authority file", path.display()),
-            Self::Truncated { path, offset } => {
-                write!(f, "{} ends in the middle of the entry at byte {offset}", path.display())
-            }
-            Self::TooLong => {
-                f.write_str("an entry of an ICE authority file has at most 65535 bytes in each part")
-            }
-            Self::Locked { path } => {
-                write!(f, "{} stays there: another program changes the file", path.display())
-            }
-            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::NoRandom => f.write_str("the system has no random numbers"),
-        }
-    }
-}
-
-impl std::error::Error for AuthorityError {}
 
 impl From<AuthorityError> for Failure {
     fn from(error: AuthorityError) -> Self {

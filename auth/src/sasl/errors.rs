@@ -2,7 +2,7 @@
 
 use super::{Guid, Mechanism};
 use crate::TrustError;
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::{Failure, Initiator, Kind, violations};
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -127,69 +127,29 @@ impl From<SaslError> for Failure {
     }
 }
 
-/// Why a keyring gave no cookie.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KeyringError {
-    /// There is no home directory to look in.
-    NoHome,
-    /// The context cannot be a file's name: D-Bus Specification, "DBUS_COOKIE_SHA1".
-    BadContext,
-    /// The server's challenge is not a context, a number and a text.
-    BadChallenge,
-    /// The keyring is not there.
-    Missing {
-        /// The file or directory.
-        path: PathBuf,
-    },
-    /// Others may read or change the cookies.
-    Untrusted {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        why: TrustError,
-    },
-    /// The file is larger than a keyring gets.
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file has no cookie of this number.
-    NoCookie {
-        /// The number.
-        id: u32,
-    },
-    /// Somebody else holds the lock.
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-    },
-    /// The system does not let us.
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What it says.
-        error: io::ErrorKind,
-    },
-    /// The system has no random numbers.
-    NoRandom,
-}
-
-impl fmt::Display for KeyringError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoHome => f.write_str("there is no home directory to keep cookies in"),
-            Self::BadContext => f.write_str("the cookie's context is no valid name"),
-            Self::BadChallenge => f.write_str("the server's challenge has not the three parts it must have"),
-            Self::Missing { path } => write!(f, "the keyring {} does not exist", path.display()),
-            Self::Untrusted { path, why } => write!(f, "the keyring {} {why}", path.display()),
-            Self::TooLarge { path } => write!(f, "the keyring {} is too large", path.display()),
-            Self::NoCookie { id } => write!(f, "the keyring has no cookie {id}"),
-            Self::Locked { path } => write!(f, "the keyring stays locked by {}", path.display()),
-            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            Self::NoRandom => f.write_str("the system has no random numbers"),
-        }
+violations! {
+    /// Why a keyring gave no cookie.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub enum KeyringError {
+        /// There is no home directory to look in.
+        NoHome => "there is no home directory to keep cookies in";
+        /// The context cannot be a file's name: D-Bus Specification, "DBUS_COOKIE_SHA1".
+        BadContext => "the cookie's context is no valid name";
+        /// The server's challenge is not a context, a number and a text.
+        BadChallenge => "the server's challenge has not the three parts it must have";
+        /// The keyring, a file or a directory, is not there.
+        Missing { path: PathBuf } => "the keyring {} does not exist", path.display();
+        /// Others may read or change the cookies.
+        Untrusted { path: PathBuf, why: TrustError } => "the keyring {} {why}", path.display();
+        /// The file is larger than a keyring gets.
+        TooLarge { path: PathBuf } => "the keyring {} is too large", path.display();
+        /// The file has no cookie of this number.
+        NoCookie { id: u32 } => "the keyring has no cookie {id}";
+        /// Somebody else holds the lock, which is this file.
+        Locked { path: PathBuf } => "the keyring stays locked by {}", path.display();
+        /// The system does not let us, and says this.
+        Io { path: PathBuf, error: io::ErrorKind } => "{}: {error}", path.display();
+        /// The system has no random numbers.
+        NoRandom => "the system has no random numbers";
     }
 }
-
-impl std::error::Error for KeyringError {}
