@@ -249,6 +249,16 @@ pub fn acceptor(
     })
 }
 
+/// Looks whether a place whose file of keys is named in the options has such keys: who lets nobody in for want of them learns it when it
+/// begins to listen, and not from the first caller.
+///
+/// # Errors
+///
+/// A file is named, and it has no key that can be used.
+pub fn check_keys(options: &Options) -> Result<(), Failure> {
+    if options.keytab.is_some() { kerberos::acceptor(options).map(drop) } else { Ok(()) }
+}
+
 /// Refuses tokens that are too long to be honest.
 fn check_size(token: &[u8]) -> Result<(), Failure> {
     if token.len() > MAX_TOKEN {

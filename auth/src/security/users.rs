@@ -1,6 +1,6 @@
 //! Whom an acceptor lets in.
 
-use super::credentials::{HASH_PREFIX, Secret, read_text};
+use super::credentials::{Credentials, HASH_PREFIX, Secret, read_text};
 use super::{Cause, ntlm};
 use everywire_model::{Failure, Kind};
 use std::collections::HashMap;
@@ -91,6 +91,13 @@ impl UserTable {
             table.insert(domain, user, secret);
         }
         Ok(table)
+    }
+
+    /// The one user with this account, let in with any domain if the account names none.
+    pub fn of(account: &Credentials) -> Self {
+        let mut table = Self::default();
+        table.insert(Some(&account.domain), &account.user, account.password.clone());
+        table
     }
 
     /// Adds a user, or gives it another secret. With no domain, the user is let in with any.

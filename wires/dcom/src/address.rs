@@ -29,7 +29,7 @@ use crate::objref::ObjRef;
 use crate::security::{Level, Security};
 use crate::wine;
 use bytes::Bytes;
-use everywire_auth::security::{Credentials, Mechanism, UserTable, acceptor};
+use everywire_auth::security::{Credentials, Mechanism, UserTable, check_keys};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::{
     Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference, reference,
@@ -82,10 +82,7 @@ pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     }
     // Whoever says who it is takes calls from the same account: so servers call back.
     if let (None, Some(own)) = (&security.users, &security.credentials) {
-        let mut users = UserTable::default();
-        let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
-        users.insert(domain, &own.user, own.password.clone());
-        security.users = Some(Arc::new(users));
+        security.users = Some(Arc::new(UserTable::of(own)));
     }
     if security.level > Level::None && security.users.is_none() && security.keytab.is_none() {
         let what =
@@ -94,11 +91,7 @@ pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
             "add ?users=FILE with lines USER:PASSWORD, or ?keytab=FILE; ?level=none lets anybody call, unprotected",
         ));
     }
-    if security.keytab.is_some() {
-        // Who lets nobody in for want of keys learns it now, and not from the first caller.
-        let users = Arc::new(UserTable::default());
-        acceptor(Mechanism::Kerberos, users, &security.options(""))?;
-    }
+    check_keys(&security.options(""))?;
     Ok(BindAddress::Listen(Profile {
         wire: "dcom",
         version: crate::VERSION,

@@ -27,7 +27,7 @@ use crate::compression::Format;
 use crate::settings::{Binding, Encoding, Mode, Security, Settings};
 use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
-use everywire_auth::security::{Credentials, Mechanism, UserTable, acceptor};
+use everywire_auth::security::{Credentials, Mechanism, UserTable, check_keys};
 use everywire_model::reference::unescape_text;
 use everywire_model::{Endpoint, Failure, Initiator, Kind};
 use everywire_tls::{ClientSettings, ServerSettings};
@@ -240,10 +240,7 @@ impl AddressOptions {
         }
         // Whoever says who it is takes calls from the same account: so servers call back.
         if let (None, Some(own)) = (&self.settings.users, &self.settings.credentials) {
-            let mut users = UserTable::default();
-            let domain = Some(own.domain.as_str()).filter(|domain| !domain.is_empty());
-            users.insert(domain, &own.user, own.password.clone());
-            self.settings.users = Some(Arc::new(users));
+            self.settings.users = Some(Arc::new(UserTable::of(own)));
         }
         // Any of the two makes Windows authentication possible.
         let known = self.settings.users.is_some() || self.settings.keytab.is_some();
@@ -296,11 +293,7 @@ impl AddressOptions {
                 "listen with TLS (?cert=FILE&key=FILE), or on net.tcp without security=username",
             ));
         }
-        if settings.keytab.is_some() {
-            // Who lets nobody in for want of keys learns it now, and not from the first caller.
-            let users = Arc::new(UserTable::default());
-            acceptor(Mechanism::Kerberos, users, &settings.options())?;
-        }
+        check_keys(&settings.options())?;
         settings.shown = self.shown(&settings);
         Ok(settings)
     }
