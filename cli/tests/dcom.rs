@@ -7,16 +7,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-const LAMP: &str = "606de2c5-1a8c-11d3-b68f-00c04f8b7214";
+pub(crate) const LAMP: &str = "606de2c5-1a8c-11d3-b68f-00c04f8b7214";
 const LEDGER: &str = "606de2c5-1a8c-11d3-b68f-00c04f8b7216";
 const SECRET: &str = "open sesame";
 
 /// `lamp.py` behind the class `Lamp`, for the user `ada`.
-struct Lamp {
+pub(crate) struct Lamp {
     server: Running,
     /// Without a user.
-    address: String,
-    scratch: Scratch,
+    pub(crate) address: String,
+    pub(crate) scratch: Scratch,
 }
 
 /// A file that only its owner may read.
@@ -35,7 +35,7 @@ fn users(scratch: &Scratch) -> String {
 }
 
 impl Lamp {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         Self::with(&[], &[])
     }
 
@@ -65,7 +65,7 @@ impl Lamp {
     }
 }
 
-fn of_ada(address: &str) -> String {
+pub(crate) fn of_ada(address: &str) -> String {
     address.replace("dcom://", &format!("dcom://ada:{}@", SECRET.replace(' ', "%20")))
 }
 
@@ -487,83 +487,6 @@ fn passwords_are_shown_nowhere() {
     assert!(!String::from_utf8_lossy(&line).contains("sesame"));
     watch.kill().unwrap();
     watch.wait().unwrap();
-}
-
-#[test]
-fn a_relay_explains_calls() {
-    let lamp = Lamp::open();
-    let server = format!("{}?exporter=here", lamp.address);
-    let contract = data("lamp.midl");
-    let mut relay =
-        Running::start(&["trace", &server, "--on", "127.0.0.1:0", "--json", "-vv", "-c", &contract]);
-    let opened: serde_json::Value = serde_json::from_str(&relay.line()).unwrap();
-    let address = opened["value"]["address"].as_str().unwrap();
-    assert!(address.ends_with(&format!("/{LAMP}?exporter=here")) && address != server, "{address}");
-    assert_eq!(run(&["call", &of_ada(address), "Switch", "true", "-c", &contract]).good(), "1");
-    let mut seen: Vec<serde_json::Value> = Vec::new();
-    while !seen.iter().any(|message| message["answers"] == "RemRelease") {
-        seen.push(serde_json::from_str(&relay.line()).unwrap());
-    }
-    let told = |part: &str| seen.iter().any(|message| message["summary"].as_str().unwrap().contains(part));
-    for part in
-        ["bind #", "auth3", "IRemoteSCMActivator.RemoteCreateInstance", "NTLM integrity", "response #"]
-    {
-        assert!(told(part), "{part} in {:?}", summaries(&seen));
-    }
-    let answers = |name: &str| seen.iter().any(|message| message["answers"] == name);
-    assert!(answers("RemoteCreateInstance"), "{:?}", summaries(&seen));
-    assert!(seen.iter().all(|message| message["wire"] == "dcom"));
-    // The contract tells what the stub data are.
-    let valued = |values: serde_json::Value| seen.iter().any(|message| message["values"] == values);
-    assert!(valued(json!({"on": true})) && valued(json!({"return": 1})), "{seen:#?}");
-    assert!(!format!("{seen:?}").contains("sesame"));
-    assert_eq!(relay.end("-TERM").0, 0);
-
-    // The same as a capture.
-    let capture = lamp.scratch.path("calls.pcap");
-    std::fs::write(&capture, pcap(&seen)).unwrap();
-    let read = run(&["trace", &capture]);
-    assert!(read.good().contains("RemoteCreateInstance") && read.out.contains("RemRelease"), "{}", read.out);
-    let asked = seen.iter().filter(|message| message["direction"] == "->").count();
-    assert!(read.out.lines().filter(|line| line.contains("#1 ->")).count() == asked, "{}", read.out);
-
-    // With the contract it tells values.
-    let read = run(&["trace", &capture, "-c", &contract]);
-    assert!(read.good().lines().any(|line| line.ends_with(": {on: true}")), "{}", read.out);
-}
-
-fn summaries(messages: &[serde_json::Value]) -> Vec<&str> {
-    messages.iter().map(|message| message["summary"].as_str().unwrap()).collect()
-}
-
-/// A capture of raw IPv4 with one connection.
-fn pcap(messages: &[serde_json::Value]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 0xffff, 101] {
-        file.extend(word.to_le_bytes());
-    }
-    let mut sent = [1_u32, 1];
-    for (second, message) in (0_u32..).zip(messages) {
-        let hex = message["hex"].as_str().unwrap();
-        let bytes: Vec<u8> =
-            (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect();
-        let back = usize::from(message["direction"] == "<-");
-        let (ports, hosts) = ([[40_000_u16, 135], [135, 40_000]][back], [[1_u8, 2], [2, 1]][back]);
-        let len = u32::try_from(40 + bytes.len()).unwrap();
-        for word in [second, 0, len, len] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend([0x45, 0]);
-        file.extend(u16::try_from(len).unwrap().to_be_bytes());
-        file.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, hosts[0], 10, 0, 0, hosts[1]]);
-        ports.iter().for_each(|port| file.extend(port.to_be_bytes()));
-        file.extend(sent[back].to_be_bytes());
-        file.extend(sent[1 - back].to_be_bytes());
-        file.extend([0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
-        sent[back] += u32::try_from(bytes.len()).unwrap();
-        file.extend(bytes);
-    }
-    file
 }
 
 #[test]

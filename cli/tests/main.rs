@@ -28,6 +28,7 @@ mod shells;
 mod strangers;
 mod support;
 mod terminal;
+mod trace_dcom;
 mod trace_opc;
 mod trace_values;
 mod wcf;
