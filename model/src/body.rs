@@ -10,7 +10,7 @@
 //! codec there has the same name.
 
 use crate::budget::Budget;
-use crate::failure::{Failure, Initiator, Kind, needs_contract};
+use crate::failure::{Failure, needs_contract};
 use crate::headers::{Header, Headers};
 use crate::reference::Reference;
 use crate::shape::Shape;
@@ -66,7 +66,7 @@ pub trait Codec: Send + Sync {
     /// # Errors
     /// The wire has no such header, or none at all.
     fn check_header(&self, _header: &Header) -> Visit<()> {
-        Err(Failure::new(Kind::BadArgument, Initiator::User, "calls have no headers on this wire"))
+        Err(Failure::bad_argument("calls have no headers on this wire"))
     }
 }
 

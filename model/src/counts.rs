@@ -27,8 +27,9 @@ pub fn of<C: Count>(name: &str, arrays: Arrays<'_>) -> Visit<C> {
     if let Some((other, found)) = arrays.iter().find(|(_, found)| *found != len) {
         let message =
             format!("`{first}` has {len} elements and `{other}` has {found}: `{name}` counts both of them");
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, message)
-            .with_hint("give arrays that are counted together the same length"));
+        return Err(
+            Failure::bad_argument(message).with_hint("give arrays that are counted together the same length")
+        );
     }
     C::try_from(len).map_err(|_| {
         let message = format!("`{first}` has {len} elements, more than `{name}` can say");

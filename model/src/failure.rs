@@ -136,6 +136,24 @@ impl Failure {
         }))
     }
 
+    /// What the user of this side gave does not fit: a value, a name, an option.
+    #[cold]
+    pub fn bad_argument(message: impl Into<String>) -> Self {
+        Self::new(Kind::BadArgument, Initiator::User, message)
+    }
+
+    /// What the user of this side gave is no reference, or none that leads anywhere.
+    #[cold]
+    pub fn bad_reference(message: impl Into<String>) -> Self {
+        Self::new(Kind::BadReference, Initiator::User, message)
+    }
+
+    /// This side does not have it, or the wire has no form for it.
+    #[cold]
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unsupported, Initiator::Here, message)
+    }
+
     /// Bytes from the peer do not decode; `offset` is counted from the start of the message's values.
     #[cold]
     pub fn malformed(what: impl fmt::Display, offset: usize) -> Self {
@@ -260,8 +278,7 @@ impl Failure {
 #[cold]
 pub fn needs_contract(what: &str) -> Failure {
     let what = format!("{what} does not pass here without its contract");
-    Failure::new(Kind::Unsupported, Initiator::Here, what)
-        .with_hint("give the contract, so that values can be read and written")
+    Failure::unsupported(what).with_hint("give the contract, so that values can be read and written")
 }
 
 impl fmt::Display for Failure {

@@ -1,7 +1,7 @@
 //! Links: the answering half of a connection, and who is at its other end.
 
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::message::{Answer, CallId, Emission};
 use crate::object::{BoxFuture, Object, Resolver};
 use std::fmt;
@@ -74,7 +74,7 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// It does not encode, or the wire carries no signals.
     fn emit(&self, _emission: &Emission<'_>) -> Result<(), Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this connection carries no signals"))
+        Err(Failure::unsupported("this connection carries no signals"))
     }
     /// A number that no other connection of this process has or had; 0 where it is none.
     fn serial_number(&self) -> u64 {

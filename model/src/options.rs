@@ -1,6 +1,6 @@
 //! Options of an address that are the same on every wire. The runtime takes them off before the wire reads the rest.
 
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use std::borrow::Cow;
 
 /// Options by name and value, in the order in which they stand in an address.
@@ -38,7 +38,7 @@ pub fn take<'a>(address: &'a str, names: &[&str]) -> Result<(Cow<'a, str>, Optio
 pub fn wrong(address: &str, why: &str) -> Failure {
     // What stands before the `?` may hold a password.
     let scheme = address.split(':').next().unwrap_or_default();
-    Failure::new(Kind::BadReference, Initiator::User, format!("not an address to listen at: {why}"))
+    Failure::bad_reference(format!("not an address to listen at: {why}"))
         .at(format_args!("an address of `{scheme}`"))
 }
 

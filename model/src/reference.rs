@@ -1,7 +1,7 @@
 //! References: where an object is, on one or more wires, without saying how to get there.
 
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::{Failure, Initiator};
 use crate::layered::{self, LayerOptions};
 pub use crate::percent::{escape, unescape, unescape_text};
 use crate::profile::{Profile, RESUME_TOKEN};
@@ -87,10 +87,9 @@ impl Address {
     /// Reads a friendly address. `default_port` stands in where none is given; without one a port is required.
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, Failure> {
         let wrong = |what: &str| {
-            Failure::new(Kind::BadReference, Initiator::User, format!("`{text}` is not an address: {what}"))
-                .with_hint(
-                    "an address is SCHEME://HOST:PORT/KEY, SCHEME+unix:///PATH#KEY or SCHEME+shm:///PATH#KEY",
-                )
+            Failure::bad_reference(format!("`{text}` is not an address: {what}")).with_hint(
+                "an address is SCHEME://HOST:PORT/KEY, SCHEME+unix:///PATH#KEY or SCHEME+shm:///PATH#KEY",
+            )
         };
         let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("`://` is missing")) };
         let (scheme, transport) = scheme.split_once('+').unwrap_or((scheme, "tcp"));

@@ -69,13 +69,13 @@ pub trait Session: Send {
 
     /// Tells the peer, or everybody behind it who listens, of a signal of an object served here.
     fn emit(&mut self, _now: Instant, _emission: &Emission<'_>) -> Result<(), Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no signals"))
+        Err(Failure::unsupported("this wire carries no signals"))
     }
 
     /// Asks for signals. An [`Event::Reply`] confirms or refuses; from then on they come as [`Event::Signal`] until
     /// [`Session::unsubscribe`].
     fn subscribe(&mut self, _now: Instant, _interest: &Interest<'_>) -> Result<CallId, Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no signals"))
+        Err(Failure::unsupported("this wire carries no signals"))
     }
 
     /// Ends a subscription. No event follows.

@@ -1,6 +1,6 @@
 //! Unions on the visit, for generated code: a discriminator is read or written and the arm it selects follows.
 
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::marshal::Marshal;
 use crate::pipe;
 use crate::shape::{Shape, Union};
@@ -73,7 +73,7 @@ pub fn put<T: Marshal + ?Sized, S: Sink + ?Sized>(
 /// Writes a union whose arm number `arm` goes with several discriminators; `label` is the one to write.
 ///
 /// # Errors
-/// [`Kind::BadArgument`] if the discriminator selects another arm.
+/// [`crate::Kind::BadArgument`] if the discriminator selects another arm.
 pub fn put_labelled<D: Discriminator, T: Marshal + ?Sized, S: Sink + ?Sized>(
     shape: &Shape,
     arm: usize,
@@ -87,7 +87,7 @@ pub fn put_labelled<D: Discriminator, T: Marshal + ?Sized, S: Sink + ?Sized>(
 /// Writes a union whose discriminator selects no arm.
 ///
 /// # Errors
-/// [`Kind::BadArgument`] if it does select one.
+/// [`crate::Kind::BadArgument`] if it does select one.
 pub fn put_empty<D: Discriminator, S: Sink + ?Sized>(shape: &Shape, label: D, sink: &mut S) -> Visit<()> {
     write(shape, union_of(shape)?, label.label(), None::<(usize, &bool)>, sink)
 }
@@ -102,7 +102,7 @@ fn write<T: Marshal + ?Sized, S: Sink + ?Sized>(
     let selected = union.select(label);
     if selected != taken.map(|(arm, _)| arm) {
         let what = format!("discriminator {label} of {} does not select this arm", union.name);
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+        return Err(Failure::bad_argument(what));
     }
     sink.open(shape, selected.map_or(0, |arm| arm + 1))?;
     pipe::put_discriminator(&union.discriminator, label, sink)?;

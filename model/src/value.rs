@@ -20,7 +20,7 @@
 //! One that the program makes itself is as deep as it makes it: writing it takes stack for each level.
 
 use crate::body::Handle;
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::pipe::{discriminator, put_discriminator};
 use crate::reference::Reference;
 use crate::shape::Shape;
@@ -104,7 +104,7 @@ impl Value {
     /// Writes the value at this shape.
     ///
     /// # Errors
-    /// [`Kind::BadArgument`] with the path to the part that does not fit.
+    /// [`crate::Kind::BadArgument`] with the path to the part that does not fit.
     pub fn encode<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
         macro_rules! integer {
             ($type:ident, $value:expr) => {
@@ -136,7 +136,7 @@ impl Value {
                 Some(value) => sink.enumerant(members, value),
                 None => {
                     let names: Vec<_> = members.members.iter().map(|(name, _)| name.as_ref()).collect();
-                    Err(misfit(format!("`{name}` is no member of {}", members.name))
+                    Err(Failure::bad_argument(format!("`{name}` is no member of {}", members.name))
                         .with_hint(format!("members are {}", names.join(", "))))
                 }
             },
@@ -164,7 +164,7 @@ impl Value {
             (Shape::Sequence(_) | Shape::Array(_), Self::List(items)) => {
                 let element = shape.element().unwrap_or(&Shape::Void);
                 if let Shape::Array(array) = shape {
-                    array.check(items.len()).map_err(misfit)?;
+                    array.check(items.len()).map_err(Failure::bad_argument)?;
                 }
                 sink.open(shape, items.len())?;
                 for (index, item) in items.iter().enumerate() {
@@ -175,8 +175,12 @@ impl Value {
             (Shape::Struct(fields), Self::Struct(values)) => {
                 if fields.fields.len() != values.len() {
                     let names: Vec<_> = fields.fields.iter().map(|field| field.name.as_ref()).collect();
-                    return Err(misfit(format!("{} fields are expected, not {}", names.len(), values.len()))
-                        .with_hint(format!("the fields are {}", names.join(", "))));
+                    return Err(Failure::bad_argument(format!(
+                        "{} fields are expected, not {}",
+                        names.len(),
+                        values.len()
+                    ))
+                    .with_hint(format!("the fields are {}", names.join(", "))));
                 }
                 sink.open(shape, values.len())?;
                 for (field, (_, value)) in fields.fields.iter().zip(values) {
@@ -191,7 +195,11 @@ impl Value {
                 match (selected.and_then(|index| union.arms.get(index)), arm) {
                     (Some(shape), Some(arm)) => arm.1.encode(&shape.field.shape, sink)?,
                     (None, None) => {}
-                    _ => return Err(misfit(format!("discriminator {label} does not select this arm"))),
+                    _ => {
+                        return Err(Failure::bad_argument(format!(
+                            "discriminator {label} does not select this arm"
+                        )));
+                    }
                 }
                 sink.close(shape)
             }
@@ -205,7 +213,7 @@ impl Value {
             }
             (Shape::Optional(target), _) => self.encode_maybe(shape, target, sink),
             (Shape::Pointer(pointer), _) => self.encode_maybe(shape, &pointer.target, sink),
-            _ => Err(misfit(format!("{} is expected, not {}", shape.noun(), self.noun()))),
+            _ => Err(Failure::bad_argument(format!("{} is expected, not {}", shape.noun(), self.noun()))),
         }
     }
 
@@ -315,10 +323,6 @@ impl Value {
     }
 }
 
-fn misfit(message: String) -> Failure {
-    Failure::new(Kind::BadArgument, Initiator::User, message)
-}
-
 fn out_of_range(value: i128, shape: &Shape) -> Failure {
-    misfit(format!("{value} does not fit {}", shape.noun()))
+    Failure::bad_argument(format!("{value} does not fit {}", shape.noun()))
 }

@@ -21,7 +21,7 @@
 use crate::body::{Body, Handle};
 use crate::budget::Budget;
 use crate::cells::{Layout, Style};
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::headers::Headers;
 use crate::reference::Reference;
 use crate::scalar::Scalar;
@@ -191,12 +191,17 @@ pub trait Sink {
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
-    /// [`Kind::Unsupported`] on the others.
+    /// [`crate::Kind::Unsupported`] on the others.
     fn type_code(&mut self, _value: &TypeCode) -> Visit<()> {
         Err(no_type_codes())
     }
-    /// An operating-system handle.
-    fn handle(&mut self, value: &Handle) -> Visit<()>;
+    /// An operating-system handle, on wires that carry such.
+    ///
+    /// # Errors
+    /// [`crate::Kind::Unsupported`] on the others.
+    fn handle(&mut self, _value: &Handle) -> Visit<()> {
+        Err(no_handles())
+    }
     /// Begins a composite; see the grammar above for `len`.
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()>;
     /// In an open variant: the shape of the value that follows.
@@ -293,12 +298,17 @@ pub trait Source<'a> {
     /// A description of a type, on wires that have such values.
     ///
     /// # Errors
-    /// [`Kind::Unsupported`] on the others.
+    /// [`crate::Kind::Unsupported`] on the others.
     fn type_code(&mut self) -> Visit<TypeCode> {
         Err(no_type_codes())
     }
-    /// An operating-system handle.
-    fn handle(&mut self) -> Visit<Handle>;
+    /// An operating-system handle, on wires that carry such.
+    ///
+    /// # Errors
+    /// [`crate::Kind::Unsupported`] on the others.
+    fn handle(&mut self) -> Visit<Handle> {
+        Err(no_handles())
+    }
     /// Begins a composite and returns its length as in the grammar above; for a union always 0, the reader selects the
     /// arm by the discriminator it reads next.
     fn open(&mut self, shape: &Shape) -> Visit<usize>;
@@ -324,8 +334,13 @@ pub trait Source<'a> {
 }
 
 #[cold]
+fn no_handles() -> Failure {
+    Failure::unsupported("this wire carries no handles of the operating system")
+}
+
+#[cold]
 fn no_type_codes() -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, "this wire carries no type codes")
+    Failure::unsupported("this wire carries no type codes")
         .with_hint("pass the name of the type as text, or use a wire that has type codes")
 }
 

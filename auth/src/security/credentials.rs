@@ -138,7 +138,7 @@ impl Credentials {
         }
         if user.is_empty() {
             let what = format!("{} has no line username=", path.as_ref().display());
-            return Err(Failure::new(Kind::BadArgument, Cause::User, what)
+            return Err(Failure::bad_argument(what)
                 .with_hint("write lines username=NAME, password=WORD and domain=NAME"));
         }
         let password = password.unwrap_or_else(|| Secret::password(""));

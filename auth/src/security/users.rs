@@ -1,8 +1,8 @@
 //! Whom an acceptor lets in.
 
 use super::credentials::{Credentials, HASH_PREFIX, Secret, read_text};
-use super::{Cause, ntlm};
-use everywire_model::{Failure, Kind};
+use super::ntlm;
+use everywire_model::Failure;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -71,10 +71,9 @@ impl UserTable {
                 continue;
             }
             let bad = |what: &str| {
-                Failure::new(Kind::BadArgument, Cause::User, format!("line {}: {what}", number + 1))
-                    .with_hint(
-                        "write USER:PASSWORD, DOMAIN\\USER:PASSWORD or USER:$NT$ and 32 hexadecimal digits",
-                    )
+                Failure::bad_argument(format!("line {}: {what}", number + 1)).with_hint(
+                    "write USER:PASSWORD, DOMAIN\\USER:PASSWORD or USER:$NT$ and 32 hexadecimal digits",
+                )
             };
             let (name, secret) = line.split_once(':').ok_or_else(|| bad("no colon"))?;
             let (domain, user) = match name.trim().split_once('\\') {

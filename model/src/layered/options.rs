@@ -1,7 +1,7 @@
 //! Which layers lie over a transport, and what an address asks of them.
 
 use crate::endpoint::Endpoint;
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::percent::{escape, unescape_text};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,7 +50,7 @@ impl LayerOptions {
     /// # Errors
     /// An option has no value, a value is no text, or a name stands there twice.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let wrong = |what: String| Failure::new(Kind::BadReference, Initiator::User, what);
+        let wrong = |what: String| Failure::bad_reference(what);
         let mut found: Vec<(&str, String)> = Vec::new();
         for option in text.split('&').filter(|option| !option.is_empty()) {
             let (name, value) =
@@ -71,7 +71,7 @@ impl LayerOptions {
         for (name, value) in options {
             if found.insert(name.to_owned(), value).is_some() {
                 let what = format!("the option `{name}=` stands there twice");
-                return Err(Failure::new(Kind::BadReference, Initiator::User, what));
+                return Err(Failure::bad_reference(what));
             }
         }
         Ok(Self(found))

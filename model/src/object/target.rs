@@ -2,7 +2,7 @@
 
 use crate::body::Body;
 use crate::contract::{Interface, Operation, Signal};
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::message::{Method, Outcome, SignalFilter};
 use crate::reference::Reference;
 use crate::shape::Hold;
@@ -83,11 +83,11 @@ pub trait Target: Send + Sync {
     /// Asks whether the object has the interface with this identity.
     fn offers(&self, _interface: &str) -> Result<bool, Failure> {
         let what = "this wire cannot ask an object for an interface";
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+        Err(Failure::unsupported(what))
     }
     /// Listens to signals of the object.
     fn subscribe(&self, _filter: SignalFilter<'_>, _listener: Listener) -> Result<Subscription, Failure> {
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, "this way to the object carries no signals"))
+        Err(Failure::unsupported("this way to the object carries no signals"))
     }
     /// The same way with another time limit for each call.
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target>;

@@ -4,7 +4,7 @@ use super::emitter::Emitter;
 use super::events::{Backlog, Listener, SignalEvent, Subscription};
 use crate::body::Body;
 use crate::contract::{Interface, Signal};
-use crate::failure::{Failure, Initiator, Kind};
+use crate::failure::Failure;
 use crate::message::{Emission, SignalFilter};
 use crate::object::{ObjectLocation, Ref, Remote};
 use crate::shape::Hold;
@@ -87,7 +87,7 @@ impl<I: Remote + ?Sized> Signals<'_, I> {
             ObjectLocation::Here(emitter, key) => Ok((emitter, key)),
             ObjectLocation::There(_) => {
                 let what = "only the process that serves an object emits its signals";
-                Err(Failure::new(Kind::BadArgument, Initiator::User, what))
+                Err(Failure::bad_argument(what))
             }
         }
     }
@@ -175,7 +175,7 @@ fn changed<I: Remote + ?Sized>(emitter: &dyn Emitter, key: &[u8], attribute: &st
     let interface = I::interface();
     let Some(attribute) = interface.attributes.iter().find(|held| held.name == attribute) else {
         let message = format!("{} has no attribute `{attribute}`", interface.name);
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
+        return Err(Failure::bad_argument(message));
     };
     emitter.changed(key, interface, attribute)
 }

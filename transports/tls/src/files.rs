@@ -30,7 +30,7 @@ const BUNDLES: [&str; 6] = [
 
 /// The certificates in a file, in its order.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    let wrong = |what: String| Failure::new(Kind::BadArgument, Initiator::User, what).at(path.display());
+    let wrong = |what: String| Failure::bad_argument(what).at(path.display());
     let unreadable = |error: std::io::Error| wrong(format!("the certificates cannot be read: {error}"));
     let size = std::fs::metadata(path).map_err(unreadable)?;
     if size.len() > MAX_CERTIFICATES {

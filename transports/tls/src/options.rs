@@ -11,9 +11,7 @@
 use crate::session::{Secured, Terms};
 use crate::{Channel, ClientSettings, ServerSettings};
 use everywire_model::layered::{self, MakeSession};
-use everywire_model::{
-    Endpoint, Failure, Initiator, Kind, LayerOptions, LayerSide, Layered, Session, TransportLayer,
-};
+use everywire_model::{Endpoint, Failure, LayerOptions, LayerSide, Layered, Session, TransportLayer};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -142,7 +140,7 @@ fn check(options: &LayerOptions, known: &[&str], who: &str) -> Result<(), Failur
 
 #[cold]
 fn wrong(what: &str) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, what).with_hint(
+    Failure::bad_reference(what).with_hint(
         "to call: ?ca=FILE, ?identity=NAME, ?insecure=on, ?cert=FILE&key=FILE; to listen: ?cert=FILE&key=FILE, ?clients=FILE",
     )
 }

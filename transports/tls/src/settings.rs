@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::verify::{AnyCertificate, PinnedVerifier};
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::Failure;
 use rustls::client::{VerifierBuilderError, WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::ServerName;
@@ -63,8 +63,7 @@ impl ClientSettings {
     pub fn check_name(&self, name: &str) -> Result<(), Failure> {
         ServerName::try_from(name).map(|_| ()).map_err(|_| {
             let what = format!("`{name}` is no name that a certificate could have");
-            Failure::new(Kind::BadReference, Initiator::User, what)
-                .with_hint("say by identity= which name the server's certificate has")
+            Failure::bad_reference(what).with_hint("say by identity= which name the server's certificate has")
         })
     }
 
@@ -159,11 +158,11 @@ fn known<V: ?Sized>(
 
 #[cold]
 fn wrong(path: &Path, what: &str) -> Failure {
-    Failure::new(Kind::BadArgument, Initiator::User, what).at(path.display())
+    Failure::bad_argument(what).at(path.display())
 }
 
 #[cold]
 fn unusable(error: &rustls::Error) -> Failure {
     let what = format!("the certificate and its key cannot be used: {error}");
-    Failure::new(Kind::BadArgument, Initiator::User, what)
+    Failure::bad_argument(what)
 }

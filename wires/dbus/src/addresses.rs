@@ -373,7 +373,7 @@ fn unescape(value: &str) -> Option<String> {
 /// The failure of an address that cannot be understood.
 #[cold]
 pub(crate) fn wrong(message: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, message).with_hint(
+    Failure::bad_reference(message).with_hint(
         "write dbus:session/NAME/PATH, dbus:system/NAME/PATH, dbus:ADDRESS#NAME/PATH for a bus at an address such as \
          unix:path=/run/bus, and dbus+unix:///SOCKET#KEY, dbus://HOST:PORT/KEY or dbus:ADDRESS#/PATH for a peer",
     )

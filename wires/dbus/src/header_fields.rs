@@ -12,7 +12,7 @@ use crate::signature::check_one;
 use crate::walk::skip;
 use everywire_model::headers::{Content, number};
 use everywire_model::visit::MessageContents;
-use everywire_model::{Body, Failure, Header, Initiator, Kind, Visit};
+use everywire_model::{Body, Failure, Header, Visit};
 use std::borrow::Cow;
 
 /// The fields to put in front of the others: those that came with the body, without those that the changes
@@ -53,7 +53,7 @@ pub(crate) fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<(
     match &header.content {
         Content::Text(text) if text.contains('\0') => {
             let what = "a header field with a NUL in it";
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+            return Err(Failure::bad_argument(what));
         }
         Content::Text(text) => {
             put.out.reserve(16 + text.len());
@@ -74,7 +74,7 @@ pub(crate) fn write(header: &Header, little: bool, out: &mut Vec<u8>) -> Visit<(
 fn code(header: &Header) -> Result<u8, Failure> {
     header.name.parse().ok().filter(|code| passes(*code)).ok_or_else(|| {
         let what = format!("`{}` names no header field of D-Bus that may be written", header.name);
-        Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+        Failure::bad_argument(what).with_hint(
             "give its number, from 11 to 255: those below have a meaning that each connection sees to itself",
         )
     })

@@ -15,7 +15,7 @@ use crate::signature::check_one;
 use crate::sink::{CheckedList, Head};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
-use everywire_model::{Failure, Hold, Initiator, Kind, Visit};
+use everywire_model::{Failure, Hold, Visit};
 
 /// A header that `outgoing` and `passing` can complete: they patch the lengths, and the count of handles,
 /// which is the last thing in it.
@@ -93,7 +93,7 @@ impl Head for RouteHead<'_> {
         if self.route.asks == CallForm::Set {
             if check_one(signature.as_bytes()).is_err() {
                 let what = "a property is set to one value";
-                return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+                return Err(Failure::bad_argument(what));
             }
             flat.push(u8::try_from(signature.len()).unwrap_or(u8::MAX));
             flat.extend_from_slice(signature.as_bytes());

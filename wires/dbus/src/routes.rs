@@ -260,9 +260,7 @@ impl Route {
     /// # Errors
     /// One of them is not valid.
     fn checked(self) -> Visit<Self> {
-        let wrong = |what: &str, name: &str| {
-            Failure::new(Kind::BadArgument, Initiator::User, format!("`{name}` is no {what} of D-Bus"))
-        };
+        let wrong = |what: &str, name: &str| Failure::bad_argument(format!("`{name}` is no {what} of D-Bus"));
         if !names::is_member(self.member.as_bytes()) {
             return Err(wrong("member", &self.member));
         }

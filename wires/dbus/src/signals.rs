@@ -344,7 +344,7 @@ fn check_names(interface: &str, member: &str) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     let what = format!("`{wrong}` is no name of a D-Bus interface or signal");
-    Err(Failure::new(Kind::BadArgument, Initiator::User, what))
+    Err(Failure::bad_argument(what))
 }
 
 /// The key as it comes back from its path: with escapes, where it needs some. So it can be compared with keys

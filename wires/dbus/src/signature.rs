@@ -49,7 +49,7 @@ pub(crate) fn width_of(shape: &Shape) -> Option<usize> {
 /// The failure of a shape that this wire has no signature for.
 #[cold]
 pub(crate) fn unspelled(error: &spelling::SignatureError) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("a value cannot travel by D-Bus: {error}"))
+    Failure::unsupported(format!("a value cannot travel by D-Bus: {error}"))
         .with_hint("pass it in another shape, or use a wire that has it")
 }
 

@@ -18,7 +18,7 @@ use everywire_idl::signature as spelling;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Struct, Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Hold, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
+use everywire_model::{Failure, Handle, Hold, Initiator, Reference, SendBuffer, Shape, Sink, Visit};
 use std::sync::Arc;
 
 /// What stands before the values: it names their signature, which is known when the first of them comes.
@@ -222,7 +222,9 @@ impl<'r, 'h> DbusSink<'r, 'h> {
                 }
                 *items = items.saturating_add(1);
                 if *items > 2 || (*items == 2 && arm.is_empty()) {
-                    return Err(misfit("a union has more values than its discriminator selects"));
+                    return Err(Failure::bad_argument(
+                        "a union has more values than its discriminator selects",
+                    ));
                 }
             }
         }
@@ -232,7 +234,7 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     /// A value at the bottom, without a list around it.
     fn bare(&mut self, item: &Item<'_>) -> Visit<()> {
         if self.begun != FirstOpened::No && !(self.begun == FirstOpened::Bare && self.setup.several) {
-            return Err(misfit("a value stands behind the last one"));
+            return Err(Failure::bad_argument("a value stands behind the last one"));
         }
         match item {
             Item::Code(code) => self.scratch.spelled.push(*code),
@@ -280,7 +282,9 @@ impl<'r, 'h> DbusSink<'r, 'h> {
     }
 
     fn end_array(&mut self) -> Visit<()> {
-        let Some((index, start)) = self.scratch.arrays.pop() else { return Err(misfit("no array is open")) };
+        let Some((index, start)) = self.scratch.arrays.pop() else {
+            return Err(Failure::bad_argument("no array is open"));
+        };
         let len = self.at().wrapping_sub(start);
         array_fits(len)?;
         self.put().patch(index, u32::try_from(len).unwrap_or(u32::MAX));
@@ -323,20 +327,15 @@ fn array_fits(len: usize) -> Visit<()> {
 /// Checks the count of a sequence or array.
 fn count(shape: &Shape, len: usize) -> Visit<()> {
     match shape.resolved() {
-        Shape::Array(array) => array.check(len).map_err(misfit),
-        Shape::Sequence(sequence) => sequence.check(len).map_err(misfit),
+        Shape::Array(array) => array.check(len).map_err(Failure::bad_argument),
+        Shape::Sequence(sequence) => sequence.check(len).map_err(Failure::bad_argument),
         _ => Ok(()),
     }
 }
 
 #[cold]
-fn misfit(message: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadArgument, Initiator::User, message)
-}
-
-#[cold]
 pub(crate) fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by D-Bus"))
+    Failure::unsupported(format!("{what} cannot travel by D-Bus"))
 }
 
 /// The failure of a message that would exceed the limit.
@@ -377,17 +376,17 @@ impl Sink for DbusSink<'_, '_> {
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        shape.check(value).map_err(misfit)?;
+        shape.check(value).map_err(Failure::bad_argument)?;
         match shape.kind {
             TextKind::Path => {
                 if !names::is_path(value.as_bytes()) {
-                    return Err(misfit(format!("`{value}` is no object path")));
+                    return Err(Failure::bad_argument(format!("`{value}` is no object path")));
                 }
                 self.item('o')?;
             }
             TextKind::Signature => {
                 if let Err(what) = check(value.as_bytes()) {
-                    return Err(misfit(format!("`{value}` is no signature: {what}")));
+                    return Err(Failure::bad_argument(format!("`{value}` is no signature: {what}")));
                 }
                 self.item('g')?;
                 self.put().signature(value.as_bytes());
@@ -395,7 +394,7 @@ impl Sink for DbusSink<'_, '_> {
             }
             _ => {
                 if value.as_bytes().contains(&0) {
-                    return Err(misfit("text with a NUL inside cannot travel by D-Bus"));
+                    return Err(Failure::bad_argument("text with a NUL inside cannot travel by D-Bus"));
                 }
                 self.fits(value.len())?;
                 self.item('s')?;
@@ -499,7 +498,7 @@ impl Sink for DbusSink<'_, '_> {
                 }
                 self.frame(FrameKind::Union { items: 0, arm });
             }
-            other => return Err(misfit(format!("{} is no composite", other.noun()))),
+            other => return Err(Failure::bad_argument(format!("{} is no composite", other.noun()))),
         }
         Ok(())
     }

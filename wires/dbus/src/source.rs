@@ -23,7 +23,7 @@ use bytes::Bytes;
 use everywire_idl::signature as spelling;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::NumbersMut;
-use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use everywire_model::{Body, Budget, Failure, Handle, Kind, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
 /// Reads the values of a body. That they have the type of the shapes they are read at is checked once, against the
@@ -389,7 +389,7 @@ impl<'a> Source<'a> for DbusSource<'a> {
             Shape::Map(map) => self.map(&map.key, &map.value),
             other => {
                 let what = format!("{} is no composite", other.noun());
-                Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+                Err(Failure::unsupported(what))
             }
         }
     }

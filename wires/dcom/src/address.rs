@@ -31,9 +31,7 @@ use crate::wine;
 use bytes::Bytes;
 use everywire_auth::security::{Credentials, Mechanism, UserTable, check_keys};
 use everywire_idl::midl::clsid_of_key;
-use everywire_model::{
-    Address, BindAddress, Endpoint, Failure, Initiator, Kind, Profile, Reference, reference,
-};
+use everywire_model::{Address, BindAddress, Endpoint, Failure, Initiator, Profile, Reference, reference};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +85,7 @@ pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
     if security.level > Level::None && security.users.is_none() && security.keytab.is_none() {
         let what =
             format!("listening at level `{}` needs users, and `{text}` names none", security.level.word());
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+        return Err(Failure::bad_argument(what).with_hint(
             "add ?users=FILE with lines USER:PASSWORD, or ?keytab=FILE; ?level=none lets anybody call, unprotected",
         ));
     }
@@ -172,10 +170,8 @@ fn locate(class: &str) -> Result<String, Failure> {
         )));
     };
     let shown = std::path::Path::new(&path).display().to_string();
-    let broken = |why: String| {
-        Failure::new(Kind::BadReference, Initiator::User, why)
-            .at(format_args!("{shown}, which ${LOCATOR} names"))
-    };
+    let broken =
+        |why: String| Failure::bad_reference(why).at(format_args!("{shown}, which ${LOCATOR} names"));
     let size = std::fs::metadata(&path).map_err(|error| broken(error.to_string()))?.len();
     if size > MAX_LOCATOR {
         return Err(Failure::over_limit(Initiator::User, "octets in the locator's file", size, MAX_LOCATOR));
@@ -367,6 +363,5 @@ fn or_ambient(mut security: Security) -> Result<Security, Failure> {
 
 /// The failure of an address that its writer has to correct.
 fn wrong(what: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
-        .with_hint(NOTATIONS)
+    Failure::bad_reference(format!("not an address of this wire: {}", what.into())).with_hint(NOTATIONS)
 }

@@ -20,9 +20,7 @@ use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::stub::Get;
 use crate::tower::Tower;
 use everywire_model::wire::{Presence, PresenceList};
-use everywire_model::{
-    Failure, Hold, Initiator, Interface, Kind, MarshalList, Object, Reference, Resolver, Sink,
-};
+use everywire_model::{Failure, Hold, Interface, Kind, MarshalList, Object, Reference, Resolver, Sink};
 use std::time::Duration;
 
 /// How long an answer may take.
@@ -106,9 +104,10 @@ type LookupReply = (Handle, u32, u32, Vec<Entry>, u32);
 impl<'a> Node<'a> {
     /// The node at the address, whatever object of it the reference leads to.
     fn of(reference: &Reference, resolver: &'a dyn Resolver) -> Result<Self, Failure> {
-        let profile = reference.profiles.first().ok_or_else(|| {
-            Failure::new(Kind::BadReference, Initiator::User, "the reference leads nowhere on this wire")
-        })?;
+        let profile = reference
+            .profiles
+            .first()
+            .ok_or_else(|| Failure::bad_reference("the reference leads nowhere on this wire"))?;
         let profile = address::system(profile.endpoints.clone(), &Security::of(profile), None);
         let way = Reference { profiles: vec![profile], ..Reference::default() };
         Ok(Self { way, resolver })

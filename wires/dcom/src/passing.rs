@@ -19,7 +19,7 @@ use crate::orpc::{Extent, HOPS, OrpcThat, OrpcThis, put_extents, put_this};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::MessageContents;
-use everywire_model::{Body, Failure, Header, Headers, Initiator, Kind, Visit};
+use everywire_model::{Body, Failure, Header, Headers, Initiator, Visit};
 use uuid::Uuid;
 
 /// Where the minor version stands in ORPCTHIS: its second number of 16 bits.
@@ -172,7 +172,7 @@ pub(crate) fn is_count(headers: &Headers) -> bool {
 pub(crate) fn extent(header: &Header) -> Result<Extent, Failure> {
     let Some(id) = id(&header.name).filter(|id| *id != crate::session::EXCEPTION_EXTENT) else {
         let what = format!("`{}` names no extension", header.name);
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, what)
+        return Err(Failure::bad_argument(what)
             .with_hint("give its GUID, such as 45570001-1a8c-11d3-b68f-00c04f8b72e7"));
     };
     let data = match &header.content {
@@ -193,6 +193,7 @@ mod tests {
     use super::*;
     use crate::session::values::passing;
     use bytes::Bytes;
+    use everywire_model::Kind;
     use everywire_model::visit::{Nothing, WithHeaders};
     use everywire_model::{Budget, Encode};
 

@@ -82,5 +82,5 @@ impl From<Violation> for Failure {
 /// What NDR cannot carry, or this crate does not.
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("NDR does not carry {what}"))
+    Failure::unsupported(format!("NDR does not carry {what}"))
 }

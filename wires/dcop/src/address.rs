@@ -176,5 +176,5 @@ pub(crate) fn received(app: &str, object: &str, kind: &str, server: u32) -> Opti
 
 /// The failure of text that is no reference.
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, message).with_hint(NOTATIONS)
+    Failure::bad_reference(message).with_hint(NOTATIONS)
 }

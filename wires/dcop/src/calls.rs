@@ -16,9 +16,7 @@ use crate::session::{CallPurpose, DcopSession};
 use crate::sink::{StreamSink, TypeOutput, over};
 use crate::strings::{patch_len, put_data, put_len};
 use crate::{passing, types};
-use everywire_model::{
-    Body, Call, CallId, Encode, Expects, Failure, Initiator, Kind, Method, Profile, Visit,
-};
+use everywire_model::{Body, Call, CallId, Encode, Expects, Failure, Method, Profile, Visit};
 use std::sync::Arc;
 
 /// The key of messages that nobody answers, as KDE's library has it.
@@ -54,8 +52,9 @@ impl DcopSession {
         self.check_room()?;
         if way.app.ends_with(b"*") {
             let what = "several applications at once can be told something, but not asked";
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what)
-                .with_hint("call a oneway operation, or name one application"));
+            return Err(
+                Failure::bad_argument(what).with_hint("call a oneway operation, or name one application")
+            );
         }
         let key = self.call_key();
         self.put(kind, key.0, &way, call.arguments)?;

@@ -28,7 +28,7 @@ use std::borrow::Cow;
 pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     let profile = object.reference().profiles.iter().find(|profile| profile.wire == "dcop");
     let Some(profile) = profile else {
-        return Err(Failure::new(Kind::BadReference, Initiator::User, "the object is not on this wire"));
+        return Err(Failure::bad_reference("the object is not on this wire"));
     };
     let app = address::application(profile);
     let resolve = |key: &[u8]| {

@@ -3,9 +3,7 @@
 use crate::address::{self, SERVER};
 use crate::discover::{server_functions, strings};
 use crate::standard::CLIENT;
-use everywire_model::{
-    Failure, Initiator, Kind, Presence, PresenceList, Reference, Resolver, reference::escape,
-};
+use everywire_model::{Failure, Presence, PresenceList, Reference, Resolver, reference::escape};
 
 /// What is at an address: `dcop:` applications, `dcop:APP` objects, `dcop:APP/OBJECT` functions.
 ///
@@ -14,7 +12,7 @@ use everywire_model::{
 pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, Failure> {
     let reference = address::parse(text)?;
     let Some(profile) = reference.profiles.first() else {
-        return Err(Failure::new(Kind::BadReference, Initiator::User, "the reference is empty"));
+        return Err(Failure::bad_reference("the reference is empty"));
     };
     let app = address::application(profile);
     let at = |app: &[u8], object: &[u8]| Reference {

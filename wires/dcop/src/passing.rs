@@ -11,7 +11,7 @@ use crate::values::NAME;
 use bytes::Bytes;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::MessageContents;
-use everywire_model::{Body, Encode, Failure, Headers, Initiator, Kind, Visit};
+use everywire_model::{Body, Encode, Failure, Headers, Visit};
 
 /// The body that is passed on in place of values, if one is.
 ///
@@ -31,7 +31,7 @@ fn as_stream(carries: MessageContents<'_>) -> Visit<Option<&Body>> {
     let own = carries.body.and_then(Body::headers);
     if own.into_iter().chain(carries.headers).flat_map(Headers::brought).next().is_some() {
         let what = "a header cannot travel by DCOP, whose messages have none";
-        return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+        return Err(Failure::unsupported(what));
     }
     match carries.body {
         Some(body) if body.codec.name() != NAME => Err(needs_contract("a body of another wire")),

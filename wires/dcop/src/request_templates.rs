@@ -16,7 +16,7 @@ use bytes::Bytes;
 use everywire_idl::kidl;
 use everywire_model::recent::Recent;
 use everywire_model::shape::{Hold, Struct};
-use everywire_model::{Context, Failure, Initiator, Kind, Operation, Profile, Shape, Signal};
+use everywire_model::{Context, Failure, Operation, Profile, Shape, Signal};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ impl RequestTemplates {
         }
         let function = self.spelled(types::function(operation)?);
         if function.as_bytes().contains(&0) {
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signature has a NUL inside"));
+            return Err(Failure::bad_argument("a signature has a NUL inside"));
         }
         let way = RequestTemplate::new(from, app, &profile.key, function.as_bytes());
         Ok(self.known.keep(way.made_for(&operation.name, &operation.arguments)))
@@ -199,7 +199,7 @@ impl RequestTemplates {
         let bad = |part: &[u8]| part.contains(&0) || part.len() >= NAME;
         if bad(app) || bad(object) || bad(function) {
             let what = "a name with a NUL inside, or one that is too long";
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+            return Err(Failure::bad_argument(what));
         }
         Ok(self.known.keep(RequestTemplate::new(from, app, object, function)))
     }
@@ -216,7 +216,7 @@ impl RequestTemplates {
         }
         let function = [emitter, b"#", self.spelled(types::signal(signal)?).as_bytes()].concat();
         if function.contains(&0) {
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, "a signal's name has a NUL inside"));
+            return Err(Failure::bad_argument("a signal's name has a NUL inside"));
         }
         let mut way = RequestTemplate::new(from, address::SERVER, b"emit", &function);
         way.emitter = Bytes::copy_from_slice(emitter);
@@ -231,7 +231,7 @@ impl RequestTemplates {
 /// A reference to the server alone.
 #[cold]
 fn nobody() -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, "the reference names no application")
+    Failure::bad_reference("the reference names no application")
         .with_hint("write dcop:APPLICATION/OBJECT; `everywire list dcop:` shows who is there")
 }
 

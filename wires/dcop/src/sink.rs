@@ -16,7 +16,7 @@ use bytes::Bytes;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Text, TextKind};
 use everywire_model::visit::Numbers;
-use everywire_model::{Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, Visit};
+use everywire_model::{Failure, Initiator, Reference, SendBuffer, Shape, Sink, Visit};
 
 /// Writes values into a send buffer.
 pub(crate) struct StreamSink<'r> {
@@ -77,7 +77,7 @@ impl<'r> StreamSink<'r> {
             Shape::Sequence(sequence) => sequence.check(len),
             other => Err(format!("octets do not fit {}", other.noun())),
         }
-        .map_err(misfit)?;
+        .map_err(Failure::bad_argument)?;
         self.count(len)
     }
 
@@ -88,7 +88,9 @@ impl<'r> StreamSink<'r> {
     fn learn(&mut self, shape: &Shape) -> Visit<()> {
         match std::mem::replace(&mut self.lead, TypeOutput::Skip) {
             TypeOutput::Skip => Ok(()),
-            TypeOutput::Reply(..) => Err(misfit(format!("{} is no list of results", shape.noun()))),
+            TypeOutput::Reply(..) => {
+                Err(Failure::bad_argument(format!("{} is no list of results", shape.noun())))
+            }
             TypeOutput::Note(types) => {
                 *types = types::list(shape.fields()).unwrap_or_default();
                 Ok(())
@@ -97,16 +99,10 @@ impl<'r> StreamSink<'r> {
     }
 }
 
-/// A value that does not fit its shape: the user's mistake.
-#[cold]
-fn misfit(message: String) -> Failure {
-    Failure::new(Kind::BadArgument, Initiator::User, message)
-}
-
 /// A value that Qt has no form for.
 #[cold]
-fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))
+pub(crate) fn unsupported(what: &str) -> Failure {
+    Failure::unsupported(format!("{what} cannot travel by DCOP"))
         .with_hint("pass it as a struct, a list or a QVariant, or use a wire that has it")
 }
 
@@ -162,7 +158,9 @@ impl Sink for StreamSink<'_> {
                     self.put(raw);
                     Ok(())
                 }
-                _ => Err(misfit(format!("`{value}` needs two units of UTF-16, a QChar holds one"))),
+                _ => Err(Failure::bad_argument(format!(
+                    "`{value}` needs two units of UTF-16, a QChar holds one"
+                ))),
             };
         }
         match u8::try_from(u32::from(value)) {
@@ -170,21 +168,21 @@ impl Sink for StreamSink<'_> {
                 self.put([octet]);
                 Ok(())
             }
-            Err(_) => {
-                Err(misfit(format!("`{value}` does not exist in ISO-8859-1, of which a char is one octet")))
-            }
+            Err(_) => Err(Failure::bad_argument(format!(
+                "`{value}` does not exist in ISO-8859-1, of which a char is one octet"
+            ))),
         }
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        shape.check(value).map_err(misfit)?;
+        shape.check(value).map_err(Failure::bad_argument)?;
         if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
             self.fits(2 * value.len() + 4)?;
             put_utf16(self.buffer.flat(), value);
             return Ok(());
         }
         if value.as_bytes().contains(&0) {
-            return Err(misfit("text with a NUL inside cannot travel as a QCString".to_owned()));
+            return Err(Failure::bad_argument("text with a NUL inside cannot travel as a QCString"));
         }
         self.fits(value.len() + 5)?;
         strings::put_name(self.buffer.flat(), value.as_bytes());
@@ -219,15 +217,11 @@ impl Sink for StreamSink<'_> {
         let out = self.buffer.flat();
         for part in [&app[..], &object[..], kind.as_bytes()] {
             if part.contains(&0) {
-                return Err(misfit("a name in a reference has a NUL inside".to_owned()));
+                return Err(Failure::bad_argument("a name in a reference has a NUL inside"));
             }
             strings::put_nullable(out, part);
         }
         Ok(())
-    }
-
-    fn handle(&mut self, _: &Handle) -> Visit<()> {
-        Err(unsupported("a handle"))
     }
 
     #[inline]
@@ -256,7 +250,7 @@ impl Sink for StreamSink<'_> {
             Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
             Shape::Pointer(_) => Ok(()),
             Shape::Union(_) => Err(unsupported("a union")),
-            other => Err(misfit(format!("{} is no composite", other.noun()))),
+            other => Err(Failure::bad_argument(format!("{} is no composite", other.noun()))),
         }
     }
 

@@ -11,11 +11,12 @@
 //! Leniency where Qt has it: a boolean is anything but 0, a null string reads as empty, and what follows the
 //! last value is ignored.
 
+use crate::sink::unsupported;
 use crate::{address, strings, variants};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::visit::NumbersMut;
-use everywire_model::{Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, Visit};
+use everywire_model::{Body, Budget, Failure, Reference, Shape, Source, Visit};
 use std::borrow::Cow;
 
 /// Reads the values of a body. What follows the last value is ignored, as KDE's programs do.
@@ -179,12 +180,6 @@ fn least_size(shape: &Shape, depth: u32) -> usize {
     }
 }
 
-/// A value of a kind that this side does not read.
-#[cold]
-fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by DCOP"))
-}
-
 macro_rules! primitives {
     ($($name:ident)*) => {$(
         #[inline]
@@ -246,10 +241,6 @@ impl<'a> Source<'a> for StreamSource<'a> {
     fn reference(&mut self) -> Visit<Option<Reference>> {
         let (app, object, kind) = (self.narrow_text()?, self.narrow_text()?, self.narrow_text()?);
         Ok(address::received(&app, &object, &kind, self.body.dialect))
-    }
-
-    fn handle(&mut self) -> Visit<Handle> {
-        Err(unsupported("a handle"))
     }
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {

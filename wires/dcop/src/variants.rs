@@ -92,6 +92,6 @@ pub(crate) fn shape(tag: u32, at: usize) -> Result<Shape, Failure> {
     };
     types::shape(held).ok_or_else(|| {
         let what = format!("a QVariant holds a Q{name}, which is read nowhere but in Qt (at byte {at})");
-        Failure::new(Kind::Unsupported, Initiator::Here, what)
+        Failure::unsupported(what)
     })
 }

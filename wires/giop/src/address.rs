@@ -60,7 +60,7 @@ fn parse_corbaname(rest: &str) -> Result<Reference, Failure> {
     match rest.split_once('#') {
         Some((_, name)) if !name.is_empty() => {
             let what = format!("the naming service has to be asked for `{name}`, which is not done here");
-            Err(Failure::new(Kind::BadReference, Initiator::User, what)
+            Err(Failure::bad_reference(what)
                 .with_hint("`everywire describe` prints the whole reference; give that"))
         }
         _ => corbaname_context(rest),
@@ -299,5 +299,5 @@ pub(crate) fn print_friendly(reference: &Reference) -> String {
 
 /// The failure of text that is no reference.
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, message).with_hint(NOTATIONS)
+    Failure::bad_reference(message).with_hint(NOTATIONS)
 }

@@ -24,9 +24,7 @@ use crate::{components, contexts};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::MessageContents;
-use everywire_model::{
-    Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Initiator, Kind, Profile, Visit,
-};
+use everywire_model::{Body, Call, CallId, Encode, Expects, Failure, Header, Headers, Profile, Visit};
 use std::borrow::Cow;
 
 impl GiopSession {
@@ -320,7 +318,7 @@ pub(crate) fn context(header: &Header) -> Result<(u32, &[u8]), Failure> {
     };
     let Some(id) = number.ok().filter(|id| contexts::passes(*id)) else {
         let what = format!("`{name}` names no service context");
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+        return Err(Failure::bad_argument(what).with_hint(
             "give its number, such as 0x45570001; character sets (1), listening points (5) and the version of Sun's ORB (0x4e454f00) are the connection's",
         ));
     };

@@ -176,8 +176,7 @@ impl GiopSession {
         self.check_open()?;
         if self.role == Role::Accepting {
             let what = "calls cannot go back over a connection that the peer opened";
-            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what)
-                .with_hint("connect to the peer's own endpoint"));
+            return Err(Failure::unsupported(what).with_hint("connect to the peer's own endpoint"));
         }
         self.limits.check_outstanding(self.waiting.len())
     }

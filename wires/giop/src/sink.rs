@@ -21,9 +21,7 @@ use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::value_type::ValueType;
 use everywire_model::visit::Numbers;
-use everywire_model::{
-    Failure, Handle, Initiator, Kind, Reference, SendBuffer, Shape, Sink, TypeCode, Visit,
-};
+use everywire_model::{Failure, Initiator, Reference, SendBuffer, Shape, Sink, TypeCode, Visit};
 use std::net::IpAddr;
 
 /// Writes values behind what a message's beginning has put into a send buffer.
@@ -97,13 +95,13 @@ impl<'r> CdrSink<'r> {
     /// The number of elements is not that of the array, or is over the bound of the sequence.
     fn begin(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
-            Shape::Array(array) => array.check(len).map_err(misfit),
+            Shape::Array(array) => array.check(len).map_err(Failure::bad_argument),
             Shape::Sequence(sequence) => {
-                sequence.check(len).map_err(misfit)?;
+                sequence.check(len).map_err(Failure::bad_argument)?;
                 self.put().count(len);
                 Ok(())
             }
-            other => Err(misfit(format!("octets do not fit {}", other.noun()))),
+            other => Err(Failure::bad_argument(format!("octets do not fit {}", other.noun()))),
         }
     }
 
@@ -206,23 +204,17 @@ fn mark(first: Option<char>) -> &'static [u8] {
     }
 }
 
-/// A value that does not fit its shape: the user's mistake.
-#[cold]
-fn misfit(message: String) -> Failure {
-    Failure::new(Kind::BadArgument, Initiator::User, message)
-}
-
 /// A value that CDR has no form for.
 #[cold]
-fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
+pub(crate) fn unsupported(what: &str) -> Failure {
+    Failure::unsupported(format!("{what} cannot travel by CDR"))
         .with_hint("pass it as a struct, a sequence or a union, or use a wire that has it")
 }
 
 /// Wide text or a wide character on a connection of GIOP 1.0.
 #[cold]
 fn no_wide() -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, "GIOP 1.0 carries no wide characters")
+    Failure::unsupported("GIOP 1.0 carries no wide characters")
         .with_hint("say that the peer speaks 1.2, as in corbaloc::1.2@host:port/key")
 }
 
@@ -230,8 +222,10 @@ fn no_wide() -> Failure {
 /// wants.
 #[cold]
 fn no_latin1(c: char) -> Failure {
-    misfit(format!("`{c}` does not exist in ISO-8859-1, the only narrow character set of the peer"))
-        .with_code("CORBA::DATA_CONVERSION")
+    Failure::bad_argument(format!(
+        "`{c}` does not exist in ISO-8859-1, the only narrow character set of the peer"
+    ))
+    .with_code("CORBA::DATA_CONVERSION")
 }
 
 /// The failure of a message that would exceed the limit.
@@ -275,7 +269,9 @@ impl Sink for CdrSink<'_> {
             // ORBit2 send the others as ISO 8859-1 has them, and read them so.
             let octet = match (narrow, u8::try_from(u32::from(value))) {
                 (_, Ok(octet)) => octet,
-                (Narrow::Utf8, Err(_)) => return Err(misfit(format!("`{value}` is more than one octet"))),
+                (Narrow::Utf8, Err(_)) => {
+                    return Err(Failure::bad_argument(format!("`{value}` is more than one octet")));
+                }
                 (Narrow::Latin1, Err(_)) => return Err(no_latin1(value)),
             };
             put.u8(octet);
@@ -286,7 +282,11 @@ impl Sink for CdrSink<'_> {
         match (minor, &*units) {
             (0, _) => return Err(no_wide()),
             (1, [unit]) => put.u16(*unit),
-            (1, _) => return Err(misfit(format!("`{value}` needs two UTF-16 units, GIOP 1.1 carries one"))),
+            (1, _) => {
+                return Err(Failure::bad_argument(format!(
+                    "`{value}` needs two UTF-16 units, GIOP 1.1 carries one"
+                )));
+            }
             _ => {
                 let mark = mark(Some(value));
                 put.u8(if units.len() == 1 && mark.is_empty() { 2 } else { 4 });
@@ -300,9 +300,9 @@ impl Sink for CdrSink<'_> {
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
-        shape.check(value).map_err(misfit)?;
+        shape.check(value).map_err(Failure::bad_argument)?;
         if value.as_bytes().contains(&0) {
-            return Err(misfit("text with a NUL inside cannot travel by CDR".to_owned()));
+            return Err(Failure::bad_argument("text with a NUL inside cannot travel by CDR"));
         }
         if matches!(shape.kind, TextKind::Wide | TextKind::Counted) {
             return self.wide_text(value);
@@ -365,10 +365,6 @@ impl Sink for CdrSink<'_> {
         typecodes::put_value(value, &mut self.put())
     }
 
-    fn handle(&mut self, _: &Handle) -> Visit<()> {
-        Err(unsupported("a handle"))
-    }
-
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
             Shape::Struct(_) | Shape::Union(_) | Shape::Variant => Ok(()),
@@ -377,7 +373,7 @@ impl Sink for CdrSink<'_> {
             Shape::Optional(content) => self.open_value(content, len),
             Shape::Pointer(_) if len == 0 => Err(unsupported("a null pointer")),
             Shape::Pointer(_) => Ok(()),
-            other => Err(misfit(format!("{} is no composite", other.noun()))),
+            other => Err(Failure::bad_argument(format!("{} is no composite", other.noun()))),
         }
     }
 

@@ -18,6 +18,7 @@
 
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{self, Dialect, Narrow};
+use crate::sink::unsupported;
 use crate::typecodes::{self, Boxed};
 use crate::value_types::{self, FIRST_TAG, Open, Values};
 use crate::{components, ior};
@@ -25,9 +26,7 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Hold, Text, TextKind};
 use everywire_model::value_type::ValueType;
 use everywire_model::visit::NumbersMut;
-use everywire_model::{
-    Body, Budget, Failure, Handle, Initiator, Kind, Reference, Shape, Source, TypeCode, Visit,
-};
+use everywire_model::{Body, Budget, Failure, Reference, Shape, Source, TypeCode, Visit};
 use std::borrow::Cow;
 
 /// Reads the values of a body.
@@ -445,12 +444,6 @@ fn least_size(shape: &Shape, depth: u32) -> usize {
     }
 }
 
-/// A value of a kind that this side does not read.
-#[cold]
-fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} cannot travel by CDR"))
-}
-
 // Each reads the unsigned number of its size.
 macro_rules! primitives {
     ($($name:ident $via:ident $convert:expr;)*) => {$(
@@ -539,10 +532,6 @@ impl<'a> Source<'a> for CdrSource<'a> {
 
     fn type_code(&mut self) -> Visit<TypeCode> {
         self.chunked(|source| typecodes::get_value(&mut source.get, &mut source.budget))
-    }
-
-    fn handle(&mut self) -> Visit<Handle> {
-        Err(unsupported("a handle"))
     }
 
     #[inline]

@@ -5,9 +5,7 @@ use crate::codesets::Dialect;
 use crate::sink::CdrSink;
 use crate::source::CdrSource;
 use bytes::Bytes;
-use everywire_model::{
-    Body, Budget, Codec, Context, Failure, Header, Initiator, Kind, SendBuffer, Sink, Source, Visit,
-};
+use everywire_model::{Body, Budget, Codec, Context, Failure, Header, SendBuffer, Sink, Source, Visit};
 
 /// CDR, in either byte order. It keeps nothing: what reading a body needs is in the body.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +38,7 @@ impl Codec for Cdr {
         }
         // Those that come are compared by their names.
         let what = format!("the service context `{}` has another name", header.name);
-        Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(format!("write `{name}`")))
+        Err(Failure::bad_argument(what).with_hint(format!("write `{name}`")))
     }
 
     /// What follows the last value is passed over, as most ORBs do: the arguments and results of a message have no count

@@ -169,7 +169,7 @@ impl Quotas {
             Self::ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))
         {
             let what = format!("the quota {name} bounds nothing here: {instead}");
-            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
+            return Err(Failure::bad_reference(what));
         }
         let Some(place) = self.place(name) else { return Ok(false) };
         let number = |most: u64| value.parse().ok().filter(|number| (1..=most).contains(number));
@@ -188,7 +188,7 @@ impl Quotas {
         };
         set.map(|()| true).ok_or_else(|| {
             let what = format!("the quota {name} is {what}, not `{value}`");
-            Failure::new(Kind::BadReference, Initiator::User, what)
+            Failure::bad_reference(what)
         })
     }
 

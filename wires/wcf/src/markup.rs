@@ -13,7 +13,7 @@ use crate::text::{self, Attribute, Event, Reader, is_local};
 use crate::values::{Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
-use everywire_model::{Budget, Failure, Initiator, Kind};
+use everywire_model::{Budget, Failure};
 use std::collections::HashMap;
 
 /// Elements with their own namespace declarations, as records; `spaces`: with the space between them.
@@ -227,6 +227,6 @@ pub(crate) fn whole(xml: &str, depth: usize) -> Visit<String> {
     };
     piece().map_err(|failure| {
         let what = format!("a value that stands for elements is not their XML: {}", failure.message());
-        Failure::new(Kind::BadArgument, Initiator::User, what)
+        Failure::bad_argument(what)
     })
 }

@@ -140,7 +140,7 @@ impl Violation {
 #[cold]
 pub(crate) fn unsupported(what: impl fmt::Display) -> Failure {
     let what = format!("the data contract mapping does not carry {what}");
-    Failure::new(Kind::Unsupported, Initiator::Here, what)
+    Failure::unsupported(what)
 }
 
 violations! {

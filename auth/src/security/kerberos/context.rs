@@ -45,7 +45,7 @@ pub(in crate::security) fn initiator(
 ) -> Result<Box<dyn Initiator>, Failure> {
     let Some(password) = credentials.password.as_password() else {
         let what = "Kerberos needs the password itself, not its NT hash";
-        return Err(Failure::new(Kind::BadArgument, Cause::User, what));
+        return Err(Failure::bad_argument(what));
     };
     let user = user(credentials).map_err(|error| failed("the name of the user", &error))?;
     let credential = match &user {
@@ -75,7 +75,7 @@ pub(in crate::security) fn initiator(
 pub(in crate::security) fn acceptor(options: &Options) -> Result<Box<dyn Acceptor>, Failure> {
     let Some(file) = &options.keytab else {
         let what = "Kerberos is not taken: there are no keys to check tickets with";
-        return Err(Failure::new(Kind::Unsupported, Cause::Here, what));
+        return Err(Failure::unsupported(what));
     };
     let credential = Credential::keys(file).map_err(|error| {
         failed(&format!("the keys in {}", file.display()), &error).with_hint(
@@ -203,7 +203,7 @@ fn established(context: Context, options: &Options) -> Result<Established, Failu
 pub(super) fn failed(what: &str, error: &Error) -> Failure {
     if error.reason() == Reason::NoLibrary {
         let missing = format!("Kerberos needs the library {LIBRARY}, which is not here: {error}");
-        return Failure::new(Kind::Unsupported, Cause::Here, missing)
+        return Failure::unsupported(missing)
             .with_hint("install the GSS-API library of MIT Kerberos, or use mech=ntlm");
     }
     Failure::new(Kind::Refused, Cause::Here, format!("Kerberos failed at {what}: {error}"))

@@ -32,7 +32,7 @@ impl GssProtection {
             if options.confidentiality { context.sealing_len().map_err(length)? } else { signing };
         if signature.max(signing) > MAX_SIGNATURE {
             let what = "the signatures of this Kerberos are too long";
-            return Err(Failure::new(Kind::Unsupported, Cause::Here, what));
+            return Err(Failure::unsupported(what));
         }
         Ok(Self { context, dce_style: options.dce_style, integrity, signing, signature })
     }

@@ -110,13 +110,7 @@ impl NtlmInitiator {
             flags: agreed,
         }
         .write()
-        .ok_or_else(|| {
-            Failure::new(
-                Kind::BadArgument,
-                Cause::User,
-                "a name is too long for NTLM, or the server's list is",
-            )
-        })?;
+        .ok_or_else(|| Failure::bad_argument("a name is too long for NTLM, or the server's list is"))?;
         if stamp.is_some() {
             let code = keys::hmac(&session, &[negotiate, token, &out]);
             message::set_mic(&mut out, *code);

@@ -208,7 +208,7 @@ impl Exporter {
     pub(super) fn has_interface(&self, object: &Object, interface: &str) -> Result<bool, Failure> {
         let Ok(iid) = interface.parse() else {
             let what = format!("`{interface}` is no IID");
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+            return Err(Failure::bad_argument(what));
         };
         let proxy = |object: &Object| {
             let found = object.target().found_at();
@@ -220,7 +220,7 @@ impl Exporter {
         }
         let known = proxy(object).ok_or_else(|| {
             let what = "the object is known by its address alone, and cannot be asked for an interface";
-            Failure::new(Kind::Unsupported, Initiator::Here, what)
+            Failure::unsupported(what)
         })?;
         self.query(&known, iid)
     }

@@ -30,10 +30,10 @@ use bytes::Bytes;
 use everywire_model::cells::{Layout, Style};
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
-use everywire_model::{Body, Budget, Failure, Handle, Initiator, Reference, Scalar};
+use everywire_model::{Body, Budget, Failure, Initiator, Reference, Scalar};
 use std::fmt;
 use std::sync::Arc;
-use wrong::{bad, contradicts, count_of, miscounted, too_long};
+use wrong::{contradicts, count_of, miscounted, too_long};
 
 /// A composite that is being written; `hoist` is where in the segment the maximum count stands.
 type Frame = frame::Frame<usize, SinkState>;
@@ -350,7 +350,7 @@ impl Sink for NdrSink {
     }
 
     fn char(&mut self, value: char, wide: bool) -> Visit<()> {
-        let misfit = || bad(format!("{value:?} is not one character here"));
+        let misfit = || Failure::bad_argument(format!("{value:?} is not one character here"));
         if wide {
             self.value(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes())
         } else {
@@ -363,7 +363,7 @@ impl Sink for NdrSink {
         let narrow = shape.kind == TextKind::Narrow && !counted;
         // A string ends at its first NUL for every reader in C; a BSTR is counted and may hold some.
         if !counted && value.contains('\0') {
-            return Err(bad("a string with a NUL inside it"));
+            return Err(Failure::bad_argument("a string with a NUL inside it"));
         }
         let units = if value.is_ascii() { value.len() } else { value.encode_utf16().count() };
         if shape.bound.is_some_and(|bound| units > bound as usize) {
@@ -412,7 +412,7 @@ impl Sink for NdrSink {
 
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
         if shape.name_of(value).is_none() {
-            return Err(bad(format!("{value} is no member of {}", shape.name)));
+            return Err(Failure::bad_argument(format!("{value} is no member of {}", shape.name)));
         }
         if enum_width(shape) == 2 && !self.frames.automation() {
             let short = u16::try_from(value).map_err(|_| unsupported("a member above 65535 in 16 bits"))?;
@@ -450,10 +450,6 @@ impl Sink for NdrSink {
         }
         self.end();
         Ok(())
-    }
-
-    fn handle(&mut self, _: &Handle) -> Visit<()> {
-        Err(unsupported("handles of the operating system"))
     }
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
@@ -532,8 +528,10 @@ impl Sink for NdrSink {
 
     fn status(&mut self, status: i32) -> Visit<()> {
         if status < 0 {
-            return Err(bad(format!("{status:#010x} tells of a failure, and came with results"))
-                .with_hint("answer with a failure of that code"));
+            return Err(Failure::bad_argument(format!(
+                "{status:#010x} tells of a failure, and came with results"
+            ))
+            .with_hint("answer with a failure of that code"));
         }
         self.status = status;
         Ok(())

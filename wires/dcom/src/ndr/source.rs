@@ -24,12 +24,12 @@ use super::window::Window;
 use super::wine::DISCRIMINATOR;
 use super::{POINTED, WINE};
 use super::{references, variant};
-use crate::violations::{Violation, unsupported};
+use crate::violations::Violation;
 use bytes::Bytes;
 use everywire_model::cells::Layout;
 use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Body, Budget, Handle, Reference, Scalar};
+use everywire_model::{Body, Budget, Reference, Scalar};
 use grid::Grid;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -400,10 +400,6 @@ impl<'a> Source<'a> for NdrSource<'a> {
             source.budget.charge_bytes(taken.len() as u64)?;
             references::read(source.body, source.body.bytes.slice(at..at + taken.len()), at).map(Some)
         })
-    }
-
-    fn handle(&mut self) -> Visit<Handle> {
-        Err(unsupported("handles of the operating system"))
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 
 use everywire_model::shape::{Enum, PointerKind, Shape};
 use everywire_model::visit::{Sink, Visit};
-use everywire_model::{Failure, Initiator, Kind, Value};
+use everywire_model::{Failure, Value};
 
 /// Nesting that is enough for any contract; a type that contains itself without a pointer has no value.
 const DEPTH: u32 = 64;
@@ -17,7 +17,7 @@ pub(crate) fn put(shape: &Shape, sink: &mut dyn Sink) -> Visit<()> {
 }
 
 fn fill(shape: &Shape, sink: &mut dyn Sink, depth: u32) -> Visit<()> {
-    let unsupported = |what| Failure::new(Kind::Unsupported, Initiator::Here, what);
+    let unsupported = |what| Failure::unsupported(what);
     let depth =
         depth.checked_sub(1).ok_or_else(|| unsupported("a shape without an end has no blank value"))?;
     match shape.resolved() {

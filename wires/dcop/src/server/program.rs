@@ -55,7 +55,7 @@ fn open_in(
             ("nofork" | "nosid" | "nolocal", _) => {}
             _ => {
                 let message = format!("dcopserver has no option --{name}, or it lacks its value");
-                return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
+                return Err(Failure::bad_argument(message));
             }
         }
     }
@@ -79,7 +79,7 @@ fn open_in(
 fn number(name: &str, text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Failure> {
     text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
         let message = format!("--{name} is a number from {} to {}, not `{text}`", range.start(), range.end());
-        Failure::new(Kind::BadArgument, Initiator::User, message)
+        Failure::bad_argument(message)
     })
 }
 

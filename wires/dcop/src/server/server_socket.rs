@@ -120,7 +120,7 @@ impl ServerSocket {
             Some(path) if path.starts_with('/') => path.to_owned(),
             Some(path) => {
                 let message = format!("the socket's path `{path}` is not absolute");
-                return Err(Failure::new(Kind::BadReference, Initiator::User, message));
+                return Err(Failure::bad_reference(message));
             }
             None => {
                 prepare(Path::new(DIRECTORY))?;

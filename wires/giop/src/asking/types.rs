@@ -21,7 +21,7 @@ use crate::typecodes;
 use everywire_model::describe::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Operation, Referent, Sequence, Shape, Struct, Union,
 };
-use everywire_model::{Definition, Failure, Initiator, Kind, TypeCode};
+use everywire_model::{Definition, Failure, Initiator, TypeCode};
 use std::any::Any;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -354,12 +354,13 @@ fn bounded(octets: usize) -> Result<(), Failure> {
 /// This side cannot hold such values; operations that need them are left out.
 #[cold]
 pub(super) fn unsupported(what: &str) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, format!("{what} is not supported"))
+    Failure::unsupported(format!("{what} is not supported"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::Kind;
     use everywire_model::shape::Order;
 
     /// Types as they are after these type codes were begun.

@@ -84,7 +84,7 @@ pub(crate) fn list(text: &str, resolver: &dyn Resolver) -> Result<PresenceList, 
 fn no_context(reference: &Reference) -> Failure {
     let address = address::print_friendly(reference);
     let what = "the object is no context of names, so there is nothing to list";
-    Failure::new(Kind::BadArgument, Initiator::User, what)
+    Failure::bad_argument(what)
         .with_hint(format!("`everywire describe {address}` tells what the object can do"))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn look_up(text: &str, resolver: &dyn Resolver) -> Option<Result<Refe
 fn named(rest: &str, name: &str, resolver: &dyn Resolver) -> Result<Reference, Failure> {
     let wrong = || {
         let what = format!("`{name}` is no name of an object");
-        Failure::new(Kind::BadReference, Initiator::User, what)
+        Failure::bad_reference(what)
             .with_hint("write ID.KIND/ID.KIND, with `\\` before a `.` or `/` that is part of a word")
     };
     let plain = unescape(name).and_then(|octets| String::from_utf8(octets).ok()).ok_or_else(wrong)?;
@@ -151,7 +151,7 @@ fn resolve(context: &Object, name: &[NameComponent]) -> Result<Option<Reference>
             .with_hint("`everywire list` at the address of the naming service tells its names")
     } else if raised == INVALID_NAME.id {
         let what = format!("the naming service takes `{name}` for no name");
-        Failure::new(Kind::BadReference, Initiator::User, what)
+        Failure::bad_reference(what)
     } else if raised == CANNOT_PROCEED.id {
         let what = format!("the naming service cannot follow the name `{name}`");
         Failure::new(Kind::Internal, Initiator::Peer, what)

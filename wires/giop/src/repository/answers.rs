@@ -17,7 +17,7 @@ use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use crate::wire_state::reply;
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Shape, TypeCode, Variant};
+use everywire_model::{Failure, Interface, Reference, Request, Shape, TypeCode, Variant};
 
 /// Answers a request to the definition. Operations that write or create are not in the list: the repository
 /// can only be read.
@@ -90,9 +90,10 @@ pub(super) fn answer(asked: &DefinitionRef<'_>, request: &mut Request) -> Result
         }
         ("get_primitive", ..) => {
             let (kind,) = request.arguments::<(PrimitiveKind,)>()?;
-            let found = asked.repository.primitive(kind).ok_or_else(|| {
-                Failure::new(Kind::BadArgument, Initiator::User, "there is no such primitive type here")
-            })?;
+            let found = asked
+                .repository
+                .primitive(kind)
+                .ok_or_else(|| Failure::bad_argument("there is no such primitive type here"))?;
             reply(request, (Some(asked.reference(found)),))
         }
         // The types.

@@ -24,7 +24,7 @@ use everywire_model::fixed::Fixed;
 use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Order, Referent, Sequence, Struct, Text, TextKind, Union,
 };
-use everywire_model::{Budget, Failure, Initiator, Kind, Shape, Visit};
+use everywire_model::{Budget, Failure, Initiator, Shape, Visit};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -442,5 +442,5 @@ fn too_deep() -> Failure {
 #[cold]
 fn unknown(code: u32) -> Failure {
     let what = format!("values of kind {code}, which a type code describes, are unknown to this side");
-    Failure::new(Kind::Unsupported, Initiator::Here, what)
+    Failure::unsupported(what)
 }

@@ -13,7 +13,7 @@ use crate::cdr::{CdrWriter, WriteCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
-use everywire_model::{Failure, Initiator, Kind, Shape, Visit};
+use everywire_model::{Failure, Initiator, Shape, Visit};
 
 /// Types whose codes are being written: (identity of the description, index of the code). One for each
 /// outermost type code.
@@ -145,7 +145,7 @@ pub(crate) fn put(
         Shape::Pointer(held) => return self::put(&held.target, put, enclosing, depth),
         Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
             let what = format!("a type code cannot describe a {}", shape.noun());
-            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+            return Err(Failure::unsupported(what));
         }
     }
     Ok(())
@@ -230,7 +230,7 @@ fn put_label(discriminator: &Shape, label: i64, put: &mut CdrWriter<'_>) -> Visi
         Shape::WideChar => put.out.extend_from_slice(&[2, b1, b0]),
         other => {
             let what = format!("{} cannot discriminate a union", other.noun());
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+            return Err(Failure::bad_argument(what));
         }
     }
     Ok(())

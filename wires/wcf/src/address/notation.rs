@@ -1,7 +1,7 @@
 //! Words of addresses: schemes, options, and what is said where one is wrong.
 
 use crate::settings::Binding;
-use everywire_model::{Failure, Initiator, Kind};
+use everywire_model::Failure;
 
 /// The port of net.tcp.
 /// IANA's for net.tcp, and the default of WCF's NetTcpBinding.
@@ -97,6 +97,5 @@ pub(super) fn usual_port(scheme: &str) -> u16 {
 
 /// The failure of a text that is no address.
 pub(super) fn wrong(what: impl Into<String>) -> Failure {
-    Failure::new(Kind::BadReference, Initiator::User, format!("not an address of this wire: {}", what.into()))
-        .with_hint(NOTATIONS)
+    Failure::bad_reference(format!("not an address of this wire: {}", what.into())).with_hint(NOTATIONS)
 }

@@ -29,7 +29,7 @@ use bytes::Bytes;
 use everywire_auth::nns::ProtectionLevel;
 use everywire_auth::security::{Credentials, Mechanism, UserTable, check_keys};
 use everywire_model::reference::unescape_text;
-use everywire_model::{Endpoint, Failure, Initiator, Kind};
+use everywire_model::{Endpoint, Failure};
 use everywire_tls::{ClientSettings, ServerSettings};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -250,13 +250,12 @@ impl AddressOptions {
             None if known && !self.settings.username && !self.settings.binding.is_http() => Security::Windows,
             None if local || self.settings.binding.is_http() => Security::None,
             None => {
-                return Err(Failure::new(Kind::BadArgument, Initiator::User, "listening on TCP needs to know who is let in, and the address does not say")
+                return Err(Failure::bad_argument("listening on TCP needs to know who is let in, and the address does not say")
                     .with_hint("add ?users=FILE with lines USER:PASSWORD or ?keytab=FILE (Windows), ?cert=FILE&key=FILE (TLS), or ?security=none to let anybody call, unprotected"));
             }
         };
         let needs = |what: &str| {
-            Err(Failure::new(Kind::BadArgument, Initiator::User, what.to_owned())
-                .with_hint("lines of the file are USER:PASSWORD"))
+            Err(Failure::bad_argument(what.to_owned()).with_hint("lines of the file are USER:PASSWORD"))
         };
         if security == Security::Windows && !known {
             return needs("listening with security=windows needs ?users=FILE or ?keytab=FILE");

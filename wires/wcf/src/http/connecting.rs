@@ -349,9 +349,8 @@ fn uri(key: &[u8], query: Option<&str>) -> Result<Uri, Failure> {
         path.push('?');
         path.push_str(query);
     }
-    Uri::try_from(path).map_err(|error| {
-        Failure::new(Kind::BadReference, Initiator::User, format!("the path cannot be asked for: {error}"))
-    })
+    Uri::try_from(path)
+        .map_err(|error| Failure::bad_reference(format!("the path cannot be asked for: {error}")))
 }
 
 impl Session for Connecting {
@@ -435,7 +434,7 @@ impl Session for Connecting {
     fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
         let message = "there are no callbacks over HTTP: a service cannot call whoever calls it";
         // It is the address that is unfit, whatever else is known of the object.
-        Err(Failure::new(Kind::BadReference, Initiator::User, message)
+        Err(Failure::bad_reference(message)
             .with_hint("duplex contracts need net.tcp or a socket: ask the service for such an endpoint"))
     }
 

@@ -89,7 +89,7 @@ fn ports(interface: &Interface) -> impl Iterator<Item = Port> {
 /// The way to an object, with room for a description.
 fn way(object: &Object) -> Result<(Profile, Arc<Settings>), Failure> {
     let Some(profile) = address::own(object.reference()) else {
-        return Err(Failure::new(Kind::BadReference, Initiator::User, "the object is not on this wire"));
+        return Err(Failure::bad_reference("the object is not on this wire"));
     };
     let mut settings = (*Settings::of(profile)).clone();
     let most = &mut settings.quotas.max_received_message_size;

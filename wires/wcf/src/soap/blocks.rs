@@ -87,7 +87,7 @@ fn name(header: &Header, soap: Soap) -> Visit<(&str, &str)> {
         }
         _ => {
             let what = format!("`{}` names no header of SOAP", header.name);
-            Err(Failure::new(Kind::BadArgument, Initiator::User, what).with_hint(
+            Err(Failure::bad_argument(what).with_hint(
                 "write `{namespace}name`; addressing, security and reliable messaging are each connection's own",
             ))
         }

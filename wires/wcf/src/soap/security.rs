@@ -101,7 +101,7 @@ fn username(settings: &Settings, now: SystemTime) -> Result<Header, Failure> {
     };
     let Some(login) = settings.credentials.as_ref().and_then(account) else {
         let what = "the service takes a password, and only its NT hash is known here";
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+        return Err(Failure::bad_argument(what));
     };
     Ok(Header { login: Some(login), ..timestamp(now) })
 }

@@ -4,8 +4,8 @@
 //! does not check names or characters: that is the callers' matter (`check_chars`).
 
 use super::reader::is_char;
+use everywire_model::Failure;
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind};
 use std::borrow::Cow;
 
 /// Writes XML text; elements and their ends are the caller's to match.
@@ -111,7 +111,7 @@ pub(crate) fn check_chars(text: &str) -> Visit<()> {
         return Ok(());
     }
     let message = "text with a character that XML does not have";
-    Err(Failure::new(Kind::BadArgument, Initiator::User, message))
+    Err(Failure::bad_argument(message))
 }
 
 /// A text with U+FFFD in place of characters that XML does not have.

@@ -42,7 +42,7 @@ use bytes::Bytes;
 use everywire_model::send_buffer::Mark;
 use everywire_model::shape::{Enum, Shape, Struct, Text};
 use everywire_model::visit::{Encode, Numbers, Sink, Visit};
-use everywire_model::{Failure, Handle, Initiator, Kind as Why, Reference, SendBuffer};
+use everywire_model::{Failure, Reference, SendBuffer};
 use frames::{Frame, Graphs, Kind, Scope, ValueStart};
 use std::sync::LazyLock;
 
@@ -283,7 +283,7 @@ impl Sink for ElementSink<'_> {
         }
         let Some(name) = shape.name_of(value) else {
             let message = format!("{value} is no member of {}", shape.name);
-            return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+            return Err(Failure::bad_argument(message));
         };
         self.check_word(name)?;
         self.begin_scalar()?;
@@ -297,10 +297,6 @@ impl Sink for ElementSink<'_> {
             return Err(unsupported("references to objects"));
         }
         self.nil()
-    }
-
-    fn handle(&mut self, _: &Handle) -> Visit<()> {
-        Err(unsupported("handles of the operating system"))
     }
 
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
@@ -468,13 +464,13 @@ fn check_len(shape: &Shape, len: usize) -> Visit<()> {
 #[cold]
 fn too_long(len: usize, bound: Option<u32>) -> Failure {
     let bound = bound.unwrap_or(u32::MAX);
-    Failure::new(Why::BadArgument, Initiator::User, format!("a length of {len} exceeds the bound of {bound}"))
+    Failure::bad_argument(format!("a length of {len} exceeds the bound of {bound}"))
 }
 
 #[cold]
 fn miscounted() -> Failure {
     let message = "a composite holds another number of values than it began with";
-    Failure::new(Why::BadArgument, Initiator::User, message)
+    Failure::bad_argument(message)
 }
 
 #[cold]

@@ -41,7 +41,7 @@ use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
-use everywire_model::{Body, Budget, Handle, Reference};
+use everywire_model::{Body, Budget, Reference};
 use state::{Frame, Kind, NextValue, ValuesOutsideElements};
 use std::borrow::Cow;
 
@@ -475,10 +475,6 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
             Some(_) => Err(unsupported("references to objects")),
             None => Ok(None),
         }
-    }
-
-    fn handle(&mut self) -> Visit<Handle> {
-        Err(unsupported("handles of the operating system"))
     }
 
     fn open(&mut self, shape: &Shape) -> Visit<usize> {

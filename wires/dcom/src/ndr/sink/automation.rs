@@ -15,7 +15,7 @@ use super::super::cells::{VARIANT_BYTES, variant_bytes};
 use super::super::layout::Embedding;
 use super::super::source::WINE_GRID;
 use super::super::variant::{self, ArrayFeatures, USER};
-use super::{Frame, Kind, NdrSink, SinkState, bad, count_of, too_long};
+use super::{Frame, Kind, NdrSink, SinkState, count_of, too_long};
 use crate::limits::{SAFEARRAY_DIMENSIONS, VARIANT_DEPTH};
 use crate::violations::{Violation, unsupported};
 use everywire_model::cells::{Layout, Style};
@@ -233,7 +233,7 @@ impl NdrSink {
             Some(Some(bound)) if *bound == len => {}
             Some(Some(bound)) => {
                 let what = format!("rows of {bound} and of {len} elements: a SAFEARRAY is rectangular");
-                return Err(bad(what));
+                return Err(Failure::bad_argument(what));
             }
             None => return Err(Violation::Misuse.at(0)),
         }

@@ -4,31 +4,25 @@
 
 use crate::ndr::watch::Contradiction;
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind as Why};
+use everywire_model::{Failure, Initiator};
 
 pub(super) fn count_of(len: usize) -> Visit<u32> {
     u32::try_from(len).map_err(|_| Failure::over_limit(Initiator::User, "elements", len, u32::MAX))
 }
 
-/// An argument that cannot be written.
-#[cold]
-pub(super) fn bad(message: impl Into<String>) -> Failure {
-    Failure::new(Why::BadArgument, Initiator::User, message)
-}
-
 #[cold]
 pub(super) fn too_long(len: usize, bound: Option<u32>) -> Failure {
-    bad(format!("a length of {len} exceeds the bound of {}", bound.unwrap_or(u32::MAX)))
+    Failure::bad_argument(format!("a length of {len} exceeds the bound of {}", bound.unwrap_or(u32::MAX)))
 }
 
 #[cold]
 pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
     let Contradiction { count, size, name } = contradiction;
-    bad(format!("{count} elements, but `{name}`, which says how many, is {size}"))
+    Failure::bad_argument(format!("{count} elements, but `{name}`, which says how many, is {size}"))
         .with_hint(format!("give `{name}` the number of elements"))
 }
 
 #[cold]
 pub(super) fn miscounted() -> Failure {
-    bad("a composite holds another number of values than it began with")
+    Failure::bad_argument("a composite holds another number of values than it began with")
 }

@@ -156,5 +156,5 @@ pub(super) fn heading(serving: &InboundCall) -> Heading {
 /// The failure of what this side of a connection cannot do.
 #[cold]
 pub(super) fn unsupported(what: impl Into<String>) -> Failure {
-    Failure::new(Kind::Unsupported, Initiator::Here, what)
+    Failure::unsupported(what)
 }

@@ -38,8 +38,7 @@ use everywire_idl::midl::clsid_of_key;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::MessageContents;
 use everywire_model::{
-    Attachments, Body, Call, CallId, Encoded, Failure, Initiator, Kind, Outcome, Profile, Reference, Visit,
-    WireState,
+    Attachments, Body, Call, CallId, Encoded, Failure, Outcome, Profile, Reference, Visit, WireState,
 };
 use std::sync::Arc;
 use uuid::Uuid;
@@ -56,7 +55,7 @@ impl Connecting {
         let opnum = operation.try_into().ok().map(u16::from_le_bytes);
         let Some((iid, opnum)) = iid.zip(opnum) else {
             let what = "an operation is named by 16 octets of its interface and 2 of its number";
-            return Err(Failure::new(Kind::BadArgument, Initiator::User, what));
+            return Err(Failure::bad_argument(what));
         };
         // A connection to Wine is made for one interface, which must be known beforehand.
         if self.only.is_some() {

@@ -65,7 +65,7 @@ fn wanted(interface: Option<&Interface>, signal: Option<&Signal>) -> Result<Vec<
             Some(signal) => format!("{} has no signal {}", interface.name, signal.label),
             None => format!("{} has no signals", interface.name),
         };
-        return Err(Failure::new(Kind::BadArgument, Initiator::User, message));
+        return Err(Failure::bad_argument(message));
     }
     Ok(all)
 }
@@ -76,7 +76,7 @@ fn reachable(exporter: &Exporter, object: &Object) -> Result<(), Failure> {
         return Ok(());
     }
     let way = object.reference().profiles.iter().find(|profile| profile.wire == "dcom");
-    let way = way.ok_or_else(|| Failure::new(Kind::BadReference, Initiator::User, "no way of this wire"))?;
+    let way = way.ok_or_else(|| Failure::bad_reference("no way of this wire"))?;
     let address = listening_address(way)?;
     exporter.objects().listen(&address).map(drop).map_err(|failure| failure.at("listening for callbacks"))
 }
@@ -133,7 +133,7 @@ fn listening_address(way: &Profile) -> Result<String, Failure> {
         }
         Some(Endpoint::Unix { path }) => Ok(format!("dcom+unix://{}?level=none", beside(path))),
         Some(Endpoint::Shm { path }) => Ok(format!("dcom+shm://{}?level=none", beside(path))),
-        _ => Err(Failure::new(Kind::Unsupported, Initiator::Here, "callbacks cannot come back by this way")),
+        _ => Err(Failure::unsupported("callbacks cannot come back by this way")),
     }
 }
 

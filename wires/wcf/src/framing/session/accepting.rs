@@ -230,7 +230,7 @@ impl Accepting {
         }
         if self.mode() != Mode::Duplex {
             let what = "a streamed channel carries no callbacks";
-            return Err(Failure::new(Kind::Unsupported, Initiator::Here, what));
+            return Err(Failure::unsupported(what));
         }
         Ok(())
     }
@@ -392,7 +392,7 @@ impl Session for Accepting {
 
     fn probe(&mut self, _: Instant, _: &Profile) -> Result<CallId, Failure> {
         let what = "who called cannot be asked for objects";
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+        Err(Failure::unsupported(what))
     }
 
     fn emit(&mut self, now: Instant, emission: &Emission<'_>) -> Result<(), Failure> {
@@ -405,7 +405,7 @@ impl Session for Accepting {
 
     fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
         let what = "who called emits no signals";
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+        Err(Failure::unsupported(what))
     }
 
     fn answer(&mut self, id: CallId, answer: Answer<'_>) -> Result<(), Failure> {

@@ -316,7 +316,7 @@ impl Session for Connecting {
 
     fn emit(&mut self, _: Instant, _: &Emission<'_>) -> Result<(), Failure> {
         let what = "who is called does not listen to signals";
-        Err(Failure::new(Kind::Unsupported, Initiator::Here, what))
+        Err(Failure::unsupported(what))
     }
 
     fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {

@@ -9,8 +9,8 @@ use super::{ElementSink, miscounted, misuse};
 use crate::text;
 use crate::values::graph::{Empty, Member, MemberForm, NamespaceId, Node};
 use crate::values::output::{INSTANCE, Letter, Named, XML};
+use everywire_model::Failure;
 use everywire_model::visit::Visit;
-use everywire_model::{Failure, Initiator, Kind as Why};
 
 impl ElementSink<'_> {
     /// The struct that the value that begins now is a member of, if it is one of its own: how many frames there are to it, and
@@ -49,7 +49,7 @@ impl ElementSink<'_> {
         }
         let message =
             format!("an item of a list in an attribute that is empty or holds white space: {text:?}");
-        Err(Failure::new(Why::BadArgument, Initiator::User, message))
+        Err(Failure::bad_argument(message))
     }
 
     /// Whether the value that begins now is an item of a list in an attribute.
@@ -69,7 +69,7 @@ impl ElementSink<'_> {
                     "an empty list in the attribute {}: it is left out, and what is missing has the contract's default",
                     name.as_str()
                 );
-                return Err(Failure::new(Why::BadArgument, Initiator::User, message));
+                return Err(Failure::bad_argument(message));
             }
             _ => return Ok(false),
         };
