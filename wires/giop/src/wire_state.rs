@@ -128,12 +128,38 @@ impl WireState for Node {
     }
 }
 
-/// The node, if it still runs.
-///
-/// # Errors
-/// It does not.
-pub(crate) fn alive(node: &Weak<Node>) -> Result<Arc<Node>, Failure> {
-    node.upgrade().ok_or_else(|| Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped"))
+/// Serves an interface of the wire's own. It holds the node weakly, since the node holds its servants.
+pub(crate) struct NodeServant {
+    node: Weak<Node>,
+    interface: &'static Interface,
+    answer: NodeAnswer,
+}
+
+/// Answers a call.
+type NodeAnswer = fn(&Node, &mut Request) -> Result<(), Failure>;
+
+impl NodeServant {
+    /// Serves this interface by what answers its calls.
+    pub(crate) fn serving(
+        node: &Weak<Node>,
+        interface: &'static Interface,
+        answer: NodeAnswer,
+    ) -> Arc<dyn Servant> {
+        Arc::new(Self { node: node.clone(), interface, answer })
+    }
+}
+
+impl Servant for NodeServant {
+    fn interface(&self) -> &Interface {
+        self.interface
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| match self.node.upgrade() {
+            Some(node) => (self.answer)(&node, request),
+            None => Err(Failure::new(Kind::Unreachable, Initiator::Here, "the node was stopped")),
+        });
+    }
 }
 
 /// Answers with these results; what does not encode becomes the failure.

@@ -13,7 +13,7 @@ use super::{KEY, names};
 use crate::contracts::cos_naming::naming_context::{InvalidName, NotFound, NotFoundReason};
 use crate::contracts::cos_naming::naming_context_ext::InvalidAddress;
 use crate::contracts::cos_naming::{Binding, BindingType, NameComponent, describe};
-use crate::wire_state::{Node, alive, reply};
+use crate::wire_state::{Node, NodeServant, reply};
 use bytes::Bytes;
 use everywire_model::object::{Exception, answer_raised, no_operation};
 use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
@@ -88,7 +88,10 @@ impl Iterators {
 
 /// The servants of the context and of its lists.
 pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
-    vec![Arc::new(Context(node.clone())), Arc::new(List(node.clone()))]
+    vec![
+        NodeServant::serving(node, &describe::NAMING_CONTEXT_EXT, answer_context),
+        NodeServant::serving(node, &describe::BINDING_ITERATOR, answer_list),
+    ]
 }
 
 /// Whether a servant with this interface answers for this key. The servants that stand by are asked for every
@@ -131,69 +134,58 @@ fn most(asked: u32) -> usize {
     usize::try_from(asked).unwrap_or(usize::MAX)
 }
 
-/// Serves the context. Operations are told apart by name, as their numbers follow the order in the IDL.
-struct Context(Weak<Node>);
-
-impl Servant for Context {
-    fn interface(&self) -> &Interface {
-        &describe::NAMING_CONTEXT_EXT
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let node = alive(&self.0)?;
-            let operation = describe::NAMING_CONTEXT_EXT.operations.get(request.index());
-            match operation.map_or("", |operation| &operation.name) {
-                "resolve" => {
-                    let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
-                    resolve(&node, request, name)
-                }
-                "resolve_str" => {
-                    let (text,) = request.arguments::<(String,)>()?;
-                    let Some(name) = names::parse(&text) else { return invalid(request) };
-                    resolve(&node, request, name)
-                }
-                "list" => {
-                    let (asked,) = request.arguments::<(u32,)>()?;
-                    let (bindings, last, more) = bindings(&node, None, most(asked));
-                    let iterator = more.then(|| {
-                        let client = Arc::as_ptr(request.link()).cast::<()>().addr();
-                        let number = node.iterators.add(client, last.unwrap_or_default());
-                        let key = [ITERATOR, number.to_string().as_bytes()].concat();
-                        node.objects().publish(&describe::BINDING_ITERATOR.id, &key)
-                    });
-                    reply(request, (bindings, iterator))
-                }
-                "to_string" => {
-                    let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
-                    if name.is_empty() { invalid(request) } else { reply(request, (names::print(&name),)) }
-                }
-                "to_name" => {
-                    let (text,) = request.arguments::<(String,)>()?;
-                    let Some(name) = names::parse(&text) else { return invalid(request) };
-                    reply(request, (name,))
-                }
-                "to_url" => {
-                    let (address, text) = request.arguments::<(String, String)>()?;
-                    if names::parse(&text).is_none() {
-                        return invalid(request);
-                    }
-                    if address.is_empty() {
-                        return raise(request, &InvalidAddress {});
-                    }
-                    let name = everywire_model::reference::escape(text.as_bytes());
-                    reply(request, (format!("corbaname:{address}#{name}"),))
-                }
-                "bind" | "rebind" | "bind_context" | "rebind_context" | "unbind" | "new_context"
-                | "bind_new_context" | "destroy" => Err(Failure::new(
-                    Kind::Refused,
-                    Initiator::User,
-                    "the names of this context are the keys of what is served, and change with that only",
-                )
-                .with_hint("run a naming service, and bind names there")),
-                _ => Err(no_operation(self.interface())),
+/// Answers for the context. Operations are told apart by name, as their numbers follow the order in the IDL.
+fn answer_context(node: &Node, request: &mut Request) -> Result<(), Failure> {
+    let operation = describe::NAMING_CONTEXT_EXT.operations.get(request.index());
+    match operation.map_or("", |operation| &operation.name) {
+        "resolve" => {
+            let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
+            resolve(node, request, name)
+        }
+        "resolve_str" => {
+            let (text,) = request.arguments::<(String,)>()?;
+            let Some(name) = names::parse(&text) else { return invalid(request) };
+            resolve(node, request, name)
+        }
+        "list" => {
+            let (asked,) = request.arguments::<(u32,)>()?;
+            let (bindings, last, more) = bindings(node, None, most(asked));
+            let iterator = more.then(|| {
+                let client = Arc::as_ptr(request.link()).cast::<()>().addr();
+                let number = node.iterators.add(client, last.unwrap_or_default());
+                let key = [ITERATOR, number.to_string().as_bytes()].concat();
+                node.objects().publish(&describe::BINDING_ITERATOR.id, &key)
+            });
+            reply(request, (bindings, iterator))
+        }
+        "to_string" => {
+            let (name,) = request.arguments::<(Vec<NameComponent>,)>()?;
+            if name.is_empty() { invalid(request) } else { reply(request, (names::print(&name),)) }
+        }
+        "to_name" => {
+            let (text,) = request.arguments::<(String,)>()?;
+            let Some(name) = names::parse(&text) else { return invalid(request) };
+            reply(request, (name,))
+        }
+        "to_url" => {
+            let (address, text) = request.arguments::<(String, String)>()?;
+            if names::parse(&text).is_none() {
+                return invalid(request);
             }
-        });
+            if address.is_empty() {
+                return raise(request, &InvalidAddress {});
+            }
+            let name = everywire_model::reference::escape(text.as_bytes());
+            reply(request, (format!("corbaname:{address}#{name}"),))
+        }
+        "bind" | "rebind" | "bind_context" | "rebind_context" | "unbind" | "new_context"
+        | "bind_new_context" | "destroy" => Err(Failure::new(
+            Kind::Refused,
+            Initiator::User,
+            "the names of this context are the keys of what is served, and change with that only",
+        )
+        .with_hint("run a naming service, and bind names there")),
+        _ => Err(no_operation(&describe::NAMING_CONTEXT_EXT)),
     }
 }
 
@@ -226,47 +218,36 @@ fn raise<X: Exception>(request: &mut Request, exception: &X) -> Result<(), Failu
     Ok(())
 }
 
-/// Serves the lists that are read bit by bit: `next_one` (0), `next_n` (1) and `destroy` (2) of
+/// Answers for the lists that are read bit by bit: `next_one` (0), `next_n` (1) and `destroy` (2) of
 /// `CosNaming::BindingIterator`.
-struct List(Weak<Node>);
-
-impl Servant for List {
-    fn interface(&self) -> &Interface {
-        &describe::BINDING_ITERATOR
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let node = alive(&self.0)?;
-            let number = number_of(request.key());
-            let found = number.and_then(|number| Some((number, node.iterators.last(number)?)));
-            let (number, last) = found.ok_or_else(|| {
-                Failure::new(Kind::NoObject, Initiator::Peer, "this list of names was read, or is too old")
-            })?;
-            match request.index() {
-                0 => {
-                    let (bindings, told, _) = bindings(&node, Some(&last), 1);
-                    node.iterators.set(number, &told.unwrap_or(last));
-                    let nothing = || Binding { binding_name: Vec::new(), binding_type: BindingType::Nobject };
-                    let found = !bindings.is_empty();
-                    reply(request, (found, bindings.into_iter().next().unwrap_or_else(nothing)))
-                }
-                1 => {
-                    let (asked,) = request.arguments::<(u32,)>()?;
-                    if asked == 0 {
-                        return Err(Failure::new(Kind::BadArgument, Initiator::User, "none is asked for"));
-                    }
-                    let (bindings, told, _) = bindings(&node, Some(&last), most(asked));
-                    node.iterators.set(number, &told.unwrap_or(last));
-                    reply(request, (!bindings.is_empty(), bindings))
-                }
-                2 => {
-                    node.iterators.remove(number);
-                    reply(request, ())
-                }
-                _ => Err(no_operation(self.interface())),
+fn answer_list(node: &Node, request: &mut Request) -> Result<(), Failure> {
+    let number = number_of(request.key());
+    let found = number.and_then(|number| Some((number, node.iterators.last(number)?)));
+    let (number, last) = found.ok_or_else(|| {
+        Failure::new(Kind::NoObject, Initiator::Peer, "this list of names was read, or is too old")
+    })?;
+    match request.index() {
+        0 => {
+            let (bindings, told, _) = bindings(node, Some(&last), 1);
+            node.iterators.set(number, &told.unwrap_or(last));
+            let nothing = || Binding { binding_name: Vec::new(), binding_type: BindingType::Nobject };
+            let found = !bindings.is_empty();
+            reply(request, (found, bindings.into_iter().next().unwrap_or_else(nothing)))
+        }
+        1 => {
+            let (asked,) = request.arguments::<(u32,)>()?;
+            if asked == 0 {
+                return Err(Failure::bad_argument("none is asked for"));
             }
-        });
+            let (bindings, told, _) = bindings(node, Some(&last), most(asked));
+            node.iterators.set(number, &told.unwrap_or(last));
+            reply(request, (!bindings.is_empty(), bindings))
+        }
+        2 => {
+            node.iterators.remove(number);
+            reply(request, ())
+        }
+        _ => Err(no_operation(&describe::BINDING_ITERATOR)),
     }
 }
 

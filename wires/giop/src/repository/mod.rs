@@ -15,12 +15,14 @@ pub(crate) mod key;
 mod object;
 mod shapes;
 
+use crate::contracts::OBJECT;
 use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
-use crate::wire_state::{Node, RepositoryQuery, alive};
+use crate::wire_state::{Node, NodeServant, RepositoryQuery};
 use everywire_model::{
     Constant, Failure, Hold, Initiator, Interface, Kind, Objects, Request, Servant, Shape,
 };
 use std::collections::HashMap;
+use std::iter;
 use std::sync::{Arc, Weak};
 
 /// All definitions. It never changes once it is made; `wire_state` makes another when what is served has
@@ -134,13 +136,10 @@ impl Repository {
 }
 
 /// The servants that stand by: the one that answers for all objects, and one for each kind of definition.
-/// They hold the node weakly, since the node holds them.
 pub(crate) fn servants(node: &Weak<Node>) -> Vec<Arc<dyn Servant>> {
-    let mut all: Vec<Arc<dyn Servant>> = vec![Arc::new(object::Implicit(node.clone()))];
-    for definition in key::DEFINITIONS {
-        all.push(Arc::new(DefinitionServant { definition, node: node.clone() }));
-    }
-    all
+    let objects = NodeServant::serving(node, &OBJECT, object::answer);
+    let of_kind = |kind: &key::Definition| NodeServant::serving(node, kind.interface, answer);
+    iter::once(objects).chain(key::DEFINITIONS.iter().map(of_kind)).collect()
 }
 
 /// Whether a servant with this interface answers for this key. Those of definitions answer for keys of their
@@ -150,29 +149,15 @@ pub(crate) fn answers(interface: &Interface, key: &[u8]) -> bool {
     own.is_none_or(|own| key::parse(key).is_some_and(|(asked, _)| asked.kind == own.kind))
 }
 
-/// Serves the definitions of one kind.
-struct DefinitionServant {
-    definition: &'static key::Definition,
-    node: Weak<Node>,
-}
-
-impl Servant for DefinitionServant {
-    fn interface(&self) -> &Interface {
-        self.definition.interface
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let node = alive(&self.node)?;
-            let Some((definition, id)) = key::parse(request.key()) else { return Err(gone(request.key())) };
-            // What is asked of the repository itself concerns all that is served now.
-            let whole = definition.kind == DefinitionKind::DkRepository;
-            let repository =
-                node.repository(if whole { RepositoryQuery::Any } else { RepositoryQuery::Definition(id) });
-            let number = repository.find(definition.kind, id).ok_or_else(|| gone(request.key()))?;
-            answers::answer(&answers::DefinitionRef { node: &node, repository: &repository, number }, request)
-        });
-    }
+/// Answers for the definition under the key that is called.
+fn answer(node: &Node, request: &mut Request) -> Result<(), Failure> {
+    let Some((definition, id)) = key::parse(request.key()) else { return Err(gone(request.key())) };
+    // What is asked of the repository itself concerns all that is served now.
+    let whole = definition.kind == DefinitionKind::DkRepository;
+    let repository =
+        node.repository(if whole { RepositoryQuery::Any } else { RepositoryQuery::Definition(id) });
+    let number = repository.find(definition.kind, id).ok_or_else(|| gone(request.key()))?;
+    answers::answer(&answers::DefinitionRef { node, repository: &repository, number }, request)
 }
 
 /// The failure for a definition that is served no longer, or never was.

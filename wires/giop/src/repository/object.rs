@@ -5,14 +5,9 @@ use super::{build, key};
 use crate::contracts::corba::DefinitionKind;
 use crate::contracts::{OBJECT, id_of};
 use crate::naming;
-use crate::wire_state::{Node, RepositoryQuery, alive};
+use crate::wire_state::{Node, RepositoryQuery};
 use everywire_model::object::no_operation;
-use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request, Servant};
-use std::sync::Weak;
-
-/// Serves what all objects answer, whatever their keys; the number of the operation is that in
-/// `contracts::OBJECT`.
-pub(super) struct Implicit(pub(super) Weak<Node>);
+use everywire_model::{Failure, Initiator, Interface, Kind, Reference, Request};
 
 /// What an object is.
 enum Type {
@@ -22,32 +17,24 @@ enum Type {
     Own(&'static Interface),
 }
 
-impl Servant for Implicit {
-    fn interface(&self) -> &Interface {
-        &OBJECT
-    }
-
-    fn dispatch(&self, request: Request) {
-        request.run(|request| {
-            let node = alive(&self.0)?;
-            let of = type_of(&node, request.key()).ok_or_else(|| no_object(request.key()))?;
-            match (request.index(), of) {
-                (0, Type::Served(id)) => {
-                    let repository = node.repository(RepositoryQuery::Served(&id));
-                    let found = repository.find(DefinitionKind::DkInterface, &id).is_some();
-                    let described = found.then(|| {
-                        let type_id = key::definition(DefinitionKind::DkInterface).type_id;
-                        node.objects().publish(type_id, &key::of(DefinitionKind::DkInterface, &id))
-                    });
-                    request.reply::<(Option<Reference>,), Failure>(Ok((described,)))
-                }
-                // There is none: the interfaces of a repository are everybody's, and no component is served.
-                (0 | 1, _) => request.reply::<(Option<Reference>,), Failure>(Ok((None,))),
-                (2, Type::Served(id)) => request.reply::<(&str,), Failure>(Ok((&id,))),
-                (2, Type::Own(interface)) => request.reply::<(&str,), Failure>(Ok((&interface.id,))),
-                _ => Err(no_operation(&OBJECT)),
-            }
-        });
+/// Answers what all objects answer, whatever their keys; the number of the operation is that in `contracts::OBJECT`.
+pub(super) fn answer(node: &Node, request: &mut Request) -> Result<(), Failure> {
+    let of = type_of(node, request.key()).ok_or_else(|| no_object(request.key()))?;
+    match (request.index(), of) {
+        (0, Type::Served(id)) => {
+            let repository = node.repository(RepositoryQuery::Served(&id));
+            let found = repository.find(DefinitionKind::DkInterface, &id).is_some();
+            let described = found.then(|| {
+                let type_id = key::definition(DefinitionKind::DkInterface).type_id;
+                node.objects().publish(type_id, &key::of(DefinitionKind::DkInterface, &id))
+            });
+            request.reply::<(Option<Reference>,), Failure>(Ok((described,)))
+        }
+        // There is none: the interfaces of a repository are everybody's, and no component is served.
+        (0 | 1, _) => request.reply::<(Option<Reference>,), Failure>(Ok((None,))),
+        (2, Type::Served(id)) => request.reply::<(&str,), Failure>(Ok((&id,))),
+        (2, Type::Own(interface)) => request.reply::<(&str,), Failure>(Ok((&interface.id,))),
+        _ => Err(no_operation(&OBJECT)),
     }
 }
 
