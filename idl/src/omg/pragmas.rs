@@ -23,18 +23,28 @@ pub(super) fn pragma(
         return mark_tokens(mark, line, doc, report);
     }
     match word.as_str() {
-        "prefix" => match line.next(report) {
-            Token { kind: Kind::Text { value, .. }, span, .. } if value.len() > limits::IDENTIFIER => {
+        "prefix" => {
+            let token = line.next(report);
+            let prefix = match token.kind {
+                Kind::Text { value, .. } => value,
+                // JacORB's compiler takes it without quotes.
+                Kind::Word(mut value) => {
+                    let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+                    value.extend(line.rest().chars().take_while(is_part));
+                    value
+                }
+                _ => {
+                    report.add(Problem::new(token.span, "the prefix is missing").expected(["a string"]));
+                    return None;
+                }
+            };
+            if prefix.len() > limits::IDENTIFIER {
                 let message = format!("this prefix is longer than {} bytes", limits::IDENTIFIER);
-                report.add(Problem::new(span, message));
-                None
+                report.add(Problem::new(token.span, message));
+                return None;
             }
-            Token { kind: Kind::Text { value, .. }, .. } => Some(Directive::Prefix(value)),
-            other => {
-                report.add(Problem::new(other.span, "the prefix is missing").expected(["a string"]));
-                None
-            }
-        },
+            Some(Directive::Prefix(prefix))
+        }
         "ID" => {
             let (name, last) = scoped_name(line, report)?;
             match last.kind {

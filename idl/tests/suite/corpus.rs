@@ -132,6 +132,15 @@ fn identities_follow_prefixes() {
     assert_eq!(ids["Fourth::Fifth::Late"], "IDL:three/Fourth/Fifth/Late:1.0");
 }
 
+/// JacORB's compiler takes a prefix without quotes, and its own contracts have such.
+#[test]
+fn a_prefix_needs_no_quotes() {
+    let bare = parse("#pragma prefix shop.example.org // ours\ninterface Desk {};", "bare.idl").unwrap();
+    assert_eq!(crate::common::identities(&bare)["Desk"], "IDL:shop.example.org/Desk:1.0");
+    let mistakes = parse("#pragma prefix\ninterface Desk {};", "none.idl").unwrap_err().to_string();
+    assert!(mistakes.contains("the prefix is missing"), "{mistakes}");
+}
+
 #[test]
 fn the_extension_picks_the_language() {
     assert!(everywire_idl::read(corpus("good").join("bench.idl")).is_ok());
