@@ -119,6 +119,7 @@ fn constants_and_exceptions() {
     assert_eq!(crate::everything::MAX_POINTS, 16);
     assert_eq!(crate::everything::GREETING, "say \"hello\"");
     assert_eq!(figures::FAVOURITE, Color::DeepBlue);
+    assert_eq!(crate::everything::RATE, [0x12, 0x5c]);
     assert_eq!(
         (crate::everything::STRICT, crate::everything::HALF, crate::everything::LETTER),
         (true, 0.5, 'x')

@@ -30,6 +30,18 @@ impl Fixed {
         }
     }
 
+    /// The same, also behind names.
+    pub fn named(shape: &Shape) -> Option<Self> {
+        let mut shape = shape;
+        loop {
+            match (Self::of(shape), shape) {
+                (Some(found), _) => return Some(found),
+                (None, Shape::Alias(held)) => shape = &held.target,
+                (None, _) => return None,
+            }
+        }
+    }
+
     /// The same, of an alias.
     pub fn of_alias(held: &Alias) -> Option<Self> {
         let (digits, scale) =

@@ -226,6 +226,9 @@ pub(super) fn constant(types: &Types<'_, '_>, constant: &Constant, name: &str, p
         }
         (_, Literal::Bool(value)) => (types.owned(&constant.shape), value.to_string()),
         (_, Literal::Integer(value)) => (types.owned(&constant.shape), value.to_string()),
+        (Shape::Array(_), Literal::Bytes(octets)) => {
+            (types.owned(&constant.shape), format!("{:?}", &octets[..]))
+        }
         (_, Literal::Char(value)) => (types.owned(&constant.shape), format!("{value:?}")),
         (Shape::Enum(members), Literal::Member(member)) => {
             // The variant has another name than the member.

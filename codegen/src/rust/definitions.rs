@@ -72,6 +72,7 @@ pub(super) fn literal(value: &Value) -> Option<String> {
         Value::Integer(value) => format!("Value::Integer({value})"),
         Value::Float(value) if value.is_finite() => format!("Value::Float({value:?})"),
         Value::Char(value) => format!("Value::Char({value:?})"),
+        Value::Bytes(value) => format!("Value::Bytes(vec!{:?}.into())", &value[..]),
         Value::Text(value) => format!("Value::Text({value:?}.into())"),
         Value::Member(value) => format!("Value::Member({value:?}.into())"),
         _ => return None,

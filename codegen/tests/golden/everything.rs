@@ -12,6 +12,9 @@ pub const STRICT: bool = true;
 /// `HALF` of the contract.
 pub const HALF: f64 = 0.5;
 
+/// `RATE` of the contract.
+pub const RATE: [u8; 2] = [18, 92];
+
 /// `LETTER` of the contract.
 pub const LETTER: char = 'x';
 
@@ -692,6 +695,7 @@ pub mod describe {
             constant("GREETING", TEXT, Value::Text("say \"hello\"".into())),
             constant("STRICT", Shape::Bool, Value::Bool(true)),
             constant("HALF", Shape::F64, Value::Float(0.5)),
+            constant("RATE", remarked!("#fixed 3 1", array!(Shape::U8, 2)), Value::Bytes(vec![18, 92].into())),
             constant("LETTER", Shape::Char, Value::Char('x')),
             constant("figures::FAVOURITE", enumeration(&super::figures::describe::COLOR), Value::Member("deep_blue".into())),
         ]

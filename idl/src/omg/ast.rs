@@ -178,6 +178,8 @@ pub(crate) enum TypeKind {
     },
     /// A fixed-point number: its digits, and those behind the point.
     Fixed(Expr, Expr),
+    /// `fixed` alone: a constant has as many digits as its value.
+    FixedConstant,
     /// The element, and the most elements.
     Sequence(Box<TypeSpec>, Option<Expr>),
     /// A type that is defined elsewhere, or is an interface.
@@ -242,6 +244,8 @@ pub(crate) enum ExprKind {
     /// It is never negative: the sign is an operator.
     Integer(u64),
     Float(f64),
+    /// The digits of a fixed-point number, with a point or not. It is never negative.
+    Fixed(String),
     /// One character of ISO 8859-1, or any where it is wide.
     Char {
         wide: bool,

@@ -280,11 +280,12 @@ impl Lexer {
             }
             None => all(digits, 10).then(|| digits.parse()),
         };
+        let fixed = digits.strip_suffix(['d', 'D']).filter(|_| hex.is_none() && !self.midl);
         let problem = match integer {
             Some(Ok(value)) => return Kind::Integer(value),
             Some(Err(_)) => Problem::new(span, "this number does not fit 64 bits"),
-            None if hex.is_none() && digits.ends_with(['d', 'D']) && digits.contains('.') => {
-                Problem::new(span, "fixed-point numbers are not supported")
+            None if let Some(fixed) = fixed.filter(|fixed| is_decimal(fixed)) => {
+                return Kind::Fixed(fixed.to_owned());
             }
             None if digits.contains(['.', 'e', 'E']) && hex.is_none() => match digits.parse::<f64>() {
                 Ok(value) if value.is_finite() => return Kind::Float(value),
@@ -421,6 +422,13 @@ fn is_uuid(text: &str) -> bool {
     };
     uuid.iter().enumerate().all(digit)
         && !rest.first().is_some_and(|next| next.is_ascii_alphanumeric() || matches!(next, b'_' | b'-'))
+}
+
+/// Whether this is digits with at most one point among them.
+fn is_decimal(text: &str) -> bool {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    digits(whole) && digits(part) && !(whole.is_empty() && part.is_empty())
 }
 
 /// One space after the comment sign belongs to the sign.

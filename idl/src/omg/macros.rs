@@ -53,6 +53,7 @@ fn spelled(kind: &Kind) -> String {
         Kind::Keyword(word) | Kind::Punct(word) => (*word).to_owned(),
         Kind::Integer(number) => number.to_string(),
         Kind::Float(number) => number.to_string(),
+        Kind::Fixed(digits) => format!("{digits}d"),
         Kind::Text { value, .. } => value.clone(),
         Kind::Char { value, .. } => value.to_string(),
         _ => String::new(),

@@ -17,6 +17,7 @@ mod declare;
 mod names;
 
 use super::ids::is_repository_id;
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Name, TextKind};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
 use names::{Names, parent};
@@ -111,7 +112,11 @@ impl Printer<'_> {
             Definition::Constant(constant) => {
                 self.doc(&constant.doc);
                 self.defined.insert(constant.name.to_string());
-                let (kind, name) = (self.shape(&constant.shape), self.names.own(&constant.name));
+                let kind = match Fixed::of(&constant.shape) {
+                    Some(_) => "fixed".to_owned(),
+                    None => self.shape(&constant.shape),
+                };
+                let name = self.names.own(&constant.name);
                 let value = self.value(&constant.value, &constant.shape);
                 self.line(format_args!("const {kind} {name} = {value};"));
             }
@@ -315,6 +320,11 @@ impl Printer<'_> {
                 names::text(value, matches!(shape, Shape::Text(t) if t.kind == TextKind::Wide))
             }
             (Value::Member(member), Shape::Enum(members)) => self.enumerator(members, member),
+            (Value::Bytes(octets), _)
+                if let Some(text) = Fixed::named(shape).and_then(|of| of.text(octets)) =>
+            {
+                format!("{text}d")
+            }
             _ => "0 /* not expressible in OMG IDL */".to_owned(),
         }
     }

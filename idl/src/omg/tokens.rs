@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     /// Decimal, octal or hexadecimal; in MIDL its suffixes `L` and `U` are dropped.
     Integer(u64),
     Float(f64),
+    /// The digits of a fixed-point number, with a point or not, without the `d` at its end.
+    Fixed(String),
     /// A UUID of MIDL, in lower case.
     Uuid(String),
     Char {

@@ -2,7 +2,7 @@
 
 use everywire_idl::omg;
 use everywire_model::fixed::Fixed;
-use everywire_model::{Definition, Shape};
+use everywire_model::{Definition, Shape, Value};
 
 const TEXT: &str = "const short BEHIND = 2;
   typedef fixed<10, BEHIND> Price;
@@ -52,8 +52,66 @@ fn digits_that_cannot_be_are_mistakes() {
         let mistakes = omg::parse(&format!("typedef {number} Price;"), "a.idl").unwrap_err().to_string();
         assert!(mistakes.contains(what), "{number}: {mistakes}");
     }
-    // A constant has as many digits as it is written with, which nobody reads here.
-    let text = "const fixed RATE = 2; interface A { void f(); };";
-    let contract = omg::parse(text, "a.idl");
-    assert!(contract.is_ok_and(|contract| contract.interfaces().count() == 1));
+}
+
+/// The values are those of omniidl 4.3.
+#[test]
+fn constants_have_as_many_digits_as_their_values() {
+    let text = "typedef fixed<4, 3> Part;
+      const fixed RATE = 1.50d;
+      const fixed TWICE = 2.0D * RATE;
+      const fixed THIRD = 1d / 3d;
+      const fixed LESS = -12.5d + .25d;
+      const fixed NONE = 0d;
+      const fixed MUCH = 3000.00d;
+      const fixed SMALL = 0.00120d;
+      const fixed HALF = 1.d / -2d;
+      const fixed MOST = 9999999999999999999999999999999d;
+      const Part OWN = 2.4d;
+      const Part AGAIN = OWN - RATE;
+      interface Shop { void open(); };";
+    let contract = omg::parse(text, "shop.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let printed = omg::print(&contract);
+    for line in [
+        "const fixed RATE = 1.5d;",
+        "const fixed TWICE = 3d;",
+        "const fixed THIRD = 0.3333333333333333333333333333333d;",
+        "const fixed LESS = -12.25d;",
+        "const fixed NONE = 0d;",
+        "const fixed MUCH = 3000d;",
+        "const fixed SMALL = 0.0012d;",
+        "const fixed HALF = -0.5d;",
+        "const fixed MOST = 9999999999999999999999999999999d;",
+        "const Part OWN = 2.400d;",
+        "const Part AGAIN = 0.900d;",
+    ] {
+        assert!(printed.contains(line), "{line}\n{printed}");
+    }
+    assert_eq!(omg::print(&omg::parse(&printed, "again.idl").unwrap()), printed);
+    let small = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Constant(constant) if constant.name == "SMALL" => Some(constant),
+        _ => None,
+    });
+    let small = small.unwrap();
+    assert_eq!(Fixed::of(&small.shape), Some(Fixed { digits: 4, scale: 4 }));
+    assert_eq!(small.value, Value::Bytes(vec![0x00, 0x01, 0x2c].into()));
+}
+
+#[test]
+fn constants_that_do_not_fit_are_mistakes() {
+    for (constant, what) in [
+        ("fixed A = 1.5", "a number with a fraction does not belong here"),
+        ("fixed A = 1d / 0d", "division by zero"),
+        ("fixed A = 1d << 2d", "fixed-point numbers have only + - * /"),
+        ("fixed A = 99999999999999999999999999999999d", "this has more than 31 digits"),
+        ("fixed A = 1000000000000000000000000000000d * 10d", "this has more than 31 digits"),
+        ("fixed A = TRUE", "a boolean does not belong here"),
+        ("Part A = 12.5d", "12.5 does not fit fixed<4, 3>"),
+        ("double A = 1.5d", "a fixed-point number does not belong here"),
+        ("fixed A = 1.5e3d", "is not a number"),
+    ] {
+        let text = format!("typedef fixed<4, 3> Part; const {constant};");
+        let mistakes = omg::parse(&text, "a.idl").unwrap_err().to_string();
+        assert!(mistakes.contains(what), "{constant}: {mistakes}");
+    }
 }

@@ -9,6 +9,7 @@ use super::super::limits;
 use super::Builder;
 use super::named_item::NamedItem;
 use crate::report::Problem;
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::TextKind;
 use everywire_model::{Shape, Value};
 use std::ops::RangeInclusive;
@@ -16,6 +17,9 @@ use std::ops::RangeInclusive;
 impl Builder<'_> {
     /// The value of an expression for a type.
     pub(super) fn constant(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
+        if let Some(fixed) = Fixed::named(shape) {
+            return self.fixed_value(expr, fixed);
+        }
         match shape.resolved() {
             Shape::U8 | Shape::U16 | Shape::I16 | Shape::U32 | Shape::I32 | Shape::U64 | Shape::I64 => {
                 self.integer(expr, shape).map(Value::Integer)
@@ -199,7 +203,7 @@ impl Builder<'_> {
     }
 
     /// The constant or enumerator with this name.
-    fn named_value(&mut self, name: &ScopedName) -> Option<(Shape, Value)> {
+    pub(super) fn named_value(&mut self, name: &ScopedName) -> Option<(Shape, Value)> {
         match self.resolve(name)? {
             NamedItem::Constant(shape, value) => Some((shape, value)),
             NamedItem::Enumerator(members, value) => {
@@ -215,16 +219,17 @@ impl Builder<'_> {
     }
 
     /// Reports a mistake of this expression; None, to be returned at once.
-    fn wrong<T>(&mut self, expr: &Expr, message: impl Into<String>) -> Option<T> {
+    pub(super) fn wrong<T>(&mut self, expr: &Expr, message: impl Into<String>) -> Option<T> {
         self.report.add(Problem::new(expr.span, message));
         None
     }
 
     /// The same for a literal of another kind than the type wants.
-    fn wrong_kind<T>(&mut self, expr: &Expr, wanted: &str) -> Option<T> {
+    pub(super) fn wrong_kind<T>(&mut self, expr: &Expr, wanted: &str) -> Option<T> {
         let found = match &expr.kind {
             ExprKind::Integer(_) => "an integer",
             ExprKind::Float(_) => "a number with a fraction",
+            ExprKind::Fixed(_) => "a fixed-point number",
             ExprKind::Char { wide: false, .. } => "a character",
             ExprKind::Char { wide: true, .. } => "a wide character",
             ExprKind::Text { wide: false, .. } => "a string",

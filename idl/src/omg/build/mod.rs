@@ -13,6 +13,7 @@
 //! makes.
 
 mod constants;
+mod decimals;
 mod interfaces;
 mod named_item;
 mod names;
@@ -23,7 +24,7 @@ mod types;
 mod unions;
 mod values;
 
-use super::ast::{self, Item, ItemKind};
+use super::ast::{self, Item, ItemKind, TypeKind};
 use super::ids::{Ids, join};
 use crate::report::{Problem, Report};
 use everywire_model::shape::{Alias, Name};
@@ -157,8 +158,12 @@ impl Builder<'_> {
             }
             ItemKind::Exception(structure) => self.exception(structure)?,
             ItemKind::Constant(spec, ident, expr) => {
-                let value =
-                    self.spec(spec).and_then(|typed| Some((self.constant(expr, &typed.shape)?, typed.shape)));
+                let value = match spec.kind {
+                    TypeKind::FixedConstant => self.fixed_constant(expr),
+                    _ => self
+                        .spec(spec)
+                        .and_then(|typed| Some((self.constant(expr, &typed.shape)?, typed.shape))),
+                };
                 let Some((value, shape)) = value else {
                     self.declare(ident, NamedItem::Broken)?;
                     self.lacks_too(&ident.name);

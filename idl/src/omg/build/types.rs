@@ -73,6 +73,10 @@ impl Builder<'_> {
             TypeKind::Struct(structure) => self.structure(structure)?,
             TypeKind::Union(union) => self.union(union)?,
             TypeKind::Enum(members) => self.enumeration(members)?,
+            TypeKind::FixedConstant => {
+                self.lacking = Some("`fixed` without its digits".into());
+                return None;
+            }
             TypeKind::Unsupported(what) => {
                 self.lacking = Some((*what).into());
                 return None;

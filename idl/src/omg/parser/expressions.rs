@@ -55,6 +55,7 @@ impl Parser<'_> {
         let kind = match self.current.kind.clone() {
             Kind::Integer(value) => ExprKind::Integer(value),
             Kind::Float(value) => ExprKind::Float(value),
+            Kind::Fixed(digits) => ExprKind::Fixed(digits),
             Kind::Char { wide, value } => ExprKind::Char { wide, value },
             Kind::Text { wide, mut value } => {
                 self.advance();

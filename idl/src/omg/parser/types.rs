@@ -1,7 +1,7 @@
 //! Types: what stands before a name, and the bodies of structs, unions and enums.
 //!
 //! The state is the parser's; this file holds the part of the grammar from `type_spec` down (CORBA 3.0,
-//! 3.11). A type that the runtime has no values for (`long double`, `fixed`, maps, `ValueBase`) is read to
+//! 3.11). A type that the runtime has no values for (`long double`, maps, `ValueBase`) is read to
 //! its end and becomes `Unsupported`: what needs it is left out of the contract with a note, and everything
 //! around it stays.
 //!
@@ -113,8 +113,7 @@ impl Parser<'_> {
             "fixed" => {
                 self.advance();
                 if !self.accept("<") {
-                    // The type of a constant, which has as many digits as it is written with.
-                    return Ok(TypeKind::Unsupported("`fixed` without its digits"));
+                    return Ok(TypeKind::FixedConstant);
                 }
                 let digits = self.expression()?;
                 self.expect(",")?;
