@@ -184,6 +184,17 @@ pub(super) fn is_value(shape: &Shape) -> bool {
     }
 }
 
+/// Whether a value of this type may be nil without a word of the element: the simple types of SOAP's encoding are made so (SOAP 1.1, 5.1),
+/// and Java's `Integer` is one of them to Axis.
+pub(super) fn is_nillable(of: &QName, shape: &Shape) -> bool {
+    of.namespace == ENCODING && is_value(shape)
+}
+
+/// What a part of a message with this type is.
+pub(super) fn of_part(of: &QName, shape: Shape) -> Shape {
+    if is_nillable(of, &shape) { Shape::Optional(Hold::new(shape)) } else { shape }
+}
+
 /// The type that a value has in a schema, and by its local part the element's name among the items of a list.
 #[must_use]
 pub fn name(shape: &Shape) -> QName {

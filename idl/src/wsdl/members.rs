@@ -255,7 +255,9 @@ impl<'n, 't> Types<'n, 't, '_> {
         let global = element.qname("ref", self.report);
         let global = global.and_then(|name| self.schemas.elements.get(&name).copied());
         let of_it = |what| element.get(what).or_else(|| global?.get(what));
-        let nillable = of_it("nillable") == Some("true");
+        let kind = element.get("type").and_then(|kind| element.resolve(kind.trim()));
+        let nillable = of_it("nillable") == Some("true")
+            || kind.is_some_and(|kind| builtin::is_nillable(&kind, &typed.shape));
         let optional = place.optional || element.get("minOccurs") == Some("0");
         let value = typed.value || builtin::is_value(&typed.shape);
         let wrapped = |shape: Shape| match shape {

@@ -428,6 +428,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             } else if part.get("type").is_some() {
                 let kind = part.qname("type", self.types.report)?;
                 let Typed { shape, .. } = self.types.used(&kind, part)?;
+                let shape = builtin::of_part(&kind, shape);
                 let local = part.needed("name", self.types.report)?.to_owned();
                 if !style.rpc {
                     self.types

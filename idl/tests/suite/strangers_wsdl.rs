@@ -163,6 +163,26 @@ fn restrictions_keep_what_they_say() {
     assert_eq!(names, ["lot", "a"]);
 }
 
+/// Axis describes Java's `Integer` so, which may be null.
+#[test]
+fn numbers_of_the_encoding_may_be_nil() {
+    let part = |kind: &str| {
+        let text = service("", "").replace(
+            "<w:part name='p' element='t:weigh'/>",
+            &format!("<w:part name='p' xmlns:e='http://schemas.xmlsoap.org/soap/encoding/' type='{kind}'/>"),
+        );
+        let contract = read(&text);
+        matches!(first(&contract).operations[0].arguments.fields()[0].shape, Shape::Optional(_))
+    };
+    assert!(part("e:int") && part("e:boolean") && part("e:dateTime"));
+    assert!(!part("s:int") && !part("e:string") && !part("e:base64"));
+    let member = "<s:element name='n' xmlns:e='http://schemas.xmlsoap.org/soap/encoding/' type='e:double'/>";
+    let contract = read(&service("", member));
+    let shape = &first(&contract).operations[0].arguments.fields()[0].shape;
+    assert!(matches!(shape, Shape::Optional(_)), "{shape:?}");
+    assert!(print(&contract).unwrap().contains("nillable=\"true\""));
+}
+
 /// Lists of SOAP's encoding say what their items are in an attribute, or by an element.
 #[test]
 fn encoded_lists_are_lists() {
