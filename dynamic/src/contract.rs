@@ -32,6 +32,8 @@ pub struct ObjectContract {
     pub own: usize,
     /// Keys of objects below the object, if it told.
     pub children: Vec<Bytes>,
+    /// Where the object says that it answers, if that is not how it was asked.
+    pub addresses: Vec<String>,
     /// Interfaces that may be tried on the object, though neither it nor its contract tells of them ([`Wire::common`]).
     pub common: Vec<Hold<Interface>>,
 }
@@ -40,7 +42,14 @@ impl ObjectContract {
     /// A contract that somebody has read already; `source` says where it is from.
     pub fn new(contract: Contract, source: impl Into<String>) -> Self {
         let own = contract.interfaces().count();
-        Self { contract, source: source.into(), own, children: Vec::new(), common: Vec::new() }
+        Self {
+            contract,
+            source: source.into(),
+            own,
+            children: Vec::new(),
+            addresses: Vec::new(),
+            common: Vec::new(),
+        }
     }
 
     /// A contract from a file, in the language that its name or its text shows.
@@ -67,6 +76,7 @@ impl ObjectContract {
             source,
             own: told.own,
             children: told.children,
+            addresses: told.addresses,
             common: Vec::new(),
         };
         Ok(known.on(wire))

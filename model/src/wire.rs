@@ -309,6 +309,8 @@ pub struct Discovery {
     pub own: usize,
     /// Keys of the objects below it.
     pub children: Vec<Bytes>,
+    /// Where it says that it answers, in the friendly notation, if that is not how it was asked.
+    pub addresses: Vec<String>,
 }
 
 /// Somebody who can be called.

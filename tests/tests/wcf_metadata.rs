@@ -93,6 +93,20 @@ fn a_node_tells_of_all_its_services() {
     assert!(listed.iter().all(|presence| presence.address.contains(&places[0])), "{listed:?}");
 }
 
+/// The pages of `?wsdl` are the same for all bindings, and `http://` alone means SOAP 1.1.
+#[test]
+fn a_service_of_another_binding_is_told_where_it_answers() {
+    let (_node, places) = serving(&["soap12", "basic"]);
+    let wanted = format!("soap12://{}/cellar", places[0]);
+    for asked in [format!("http://{}/cellar?wsdl", places[0]), format!("basic://{}/cellar", places[0])] {
+        let told = discover(&asked).expect("a contract");
+        assert_eq!(told.addresses, [wanted.as_str()], "{asked}");
+    }
+    for right in [wanted, format!("basic://{}/cellar", places[1])] {
+        assert_eq!(discover(&right).expect("a contract").addresses, [""; 0], "{right}");
+    }
+}
+
 /// A server that closes the connection instead of an answer, as one does whose time for an idle connection has just passed.
 #[test]
 fn a_description_is_asked_for_again_when_the_connection_ended() {

@@ -90,7 +90,7 @@ fn whole(object: &Object) -> Result<Discovery, Failure> {
     let own = first.len();
     types.extend(first);
     types.extend(rest);
-    Ok(Discovery { contract: Contract { definitions: types }, own, children: Vec::new() })
+    Ok(Discovery { contract: Contract { definitions: types }, own, ..Discovery::default() })
 }
 
 /// An interface with the signals that another contract language gave it: MIDL has an interface of their own for them, and says of
@@ -157,5 +157,5 @@ fn assembled(mut interface: Interface, sources: Vec<Interface>) -> Discovery {
     interface.kind = InterfaceKind::Dispatch;
     interface.signals = Cow::Owned(signals);
     definitions.insert(0, Definition::Interface(Hold::new(interface)));
-    Discovery { contract: Contract { definitions }, own: 1, children: Vec::new() }
+    Discovery { contract: Contract { definitions }, own: 1, ..Discovery::default() }
 }

@@ -38,7 +38,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     };
     if app == address::SERVER {
         let contract = contract(&["DCOPServer".into()], &server_functions());
-        return Ok(Discovery { contract, own: 1, children: Vec::new() });
+        return Ok(Discovery { contract, own: 1, ..Discovery::default() });
     }
     let ids = || strings(&resolve(CLIENT)?, "objects()");
     if profile.key.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
         .partition(|text| text.ends_with(" interfaces()") || text.ends_with(" functions()"));
     let mut told = contract(&interfaces, &own);
     told.definitions.append(&mut contract(&[BASE.to_owned()], &base).definitions);
-    Ok(Discovery { contract: told, own: 1, children: below.collect() })
+    Ok(Discovery { contract: told, own: 1, children: below.collect(), ..Discovery::default() })
 }
 
 /// Calls a function without arguments that returns a list of strings.

@@ -158,6 +158,7 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
         value["interfaces"] = own.into();
         value["callbacks"] = known.listeners().iter().map(|listener| document::interface(listener)).collect();
         value["children"] = json!(children);
+        value["answers_at"] = json!(known.addresses);
         Envelope {
             value,
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
@@ -173,6 +174,7 @@ fn told(known: &ObjectContract, object: &Object, node: &Node, json: bool) -> Don
         shown(&format!("{:<12} {address}", "address"));
         security.iter().for_each(|security| shown(&format!("{:<12} {security}", "security")));
     }
+    known.addresses.iter().for_each(|address| shown(&format!("{:<12} {address}", "answers at")));
     for (interface, held) in interfaces.iter().zip(&held) {
         shown(&format!("{:<12} {}", title(interface), named(interface)));
         print_members(interface, held);

@@ -50,6 +50,7 @@ pub(super) fn read(xml: &str, key: &[u8]) -> Result<Discovery, Failure> {
         contract: Contract { definitions: types.into_iter().chain(interfaces).collect() },
         own: count,
         children: node.children.iter().filter_map(|child| below(key, child)).collect(),
+        ..Discovery::default()
     })
 }
 

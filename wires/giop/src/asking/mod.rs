@@ -74,7 +74,7 @@ pub(crate) fn discover(object: &Object) -> Result<Discovery, Failure> {
     let mut definitions = asking.types.into_definitions()?;
     definitions.extend(constants.into_iter().map(Definition::Constant));
     definitions.extend(own.into_iter().chain(rest).map(Definition::Interface));
-    Ok(Discovery { contract: Contract { definitions }, own: count, children: Vec::new() })
+    Ok(Discovery { contract: Contract { definitions }, own: count, ..Discovery::default() })
 }
 
 /// The host, or the place on this one, where an object is reached first.

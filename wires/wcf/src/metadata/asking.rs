@@ -50,7 +50,33 @@ pub fn discover(object: &Object) -> Result<Discovery, Failure> {
         }
     }
     let own = contract.interfaces().count();
-    Ok(Discovery { contract, own, children })
+    let addresses =
+        elsewhere(contract.interfaces().flat_map(|interface| ports(interface)), &profile, &settings);
+    Ok(Discovery { contract, own, children, addresses })
+}
+
+/// The addresses of the ports at the place that was asked, where none of them has the binding by which it was asked: pages of metadata
+/// are the same for all bindings, so that a service which speaks SOAP 1.2 alone describes itself to whoever means SOAP 1.1.
+fn elsewhere(ports: impl Iterator<Item = Port>, asked: &Profile, settings: &Settings) -> Vec<String> {
+    let mut addresses = Vec::new();
+    for port in ports {
+        let (Some(binding), Ok(profile)) = (address::binding_of(&port), address::parse_port(&port, settings))
+        else {
+            continue;
+        };
+        if profile.key != asked.key || profile.endpoints != asked.endpoints {
+            continue;
+        }
+        if binding == settings.binding {
+            return Vec::new();
+        }
+        let friendly =
+            address::print_friendly(&Reference { profiles: vec![profile], ..Reference::default() });
+        if !addresses.contains(&friendly) {
+            addresses.push(friendly);
+        }
+    }
+    addresses
 }
 
 /// The endpoints of the service at an address, or of all services there.
