@@ -254,6 +254,29 @@ fn labels_of_booleans_may_be_numbers() {
     assert!(parse("union Size switch (boolean) { case 2: string text; };", "plant.idl").is_err());
 }
 
+/// JacORB's demonstration of its notification service has such a union. A constant that is nearer than the enumerator stays what it is.
+#[test]
+fn members_of_unions_may_be_called_as_labels_are() {
+    let contract = read(
+        "enum Kind { line, clear, data };
+         union Update switch (Kind) { case line: long line; case data: long clear; case clear: boolean data; };
+         module Near { const Kind line = data; union Other switch (Kind) { case line: long x; case clear: long y; }; };",
+    );
+    let labels = |name: &str| {
+        let found = contract.definitions.iter().find_map(|definition| match definition {
+            Definition::Type(Shape::Union(union)) if union.name == name => Some(union),
+            _ => None,
+        });
+        let arms = found.unwrap().arms.iter();
+        arms.map(|arm| (arm.labels[0], arm.field.name.to_string())).collect::<Vec<_>>()
+    };
+    let arm = |label: i64, name: &str| (label, name.to_owned());
+    assert_eq!(labels("Update"), [arm(0, "line"), arm(2, "clear"), arm(1, "data")]);
+    assert_eq!(labels("Near::Other"), [arm(2, "x"), arm(1, "y")]);
+    let wrong = "enum Kind { line }; union Update switch (Kind) { case LINE: long a; };";
+    assert!(parse(wrong, "plant.idl").is_err());
+}
+
 /// `tao_idl` takes it, and its own contracts have it.
 #[test]
 fn a_default_beside_the_last_label_changes_nothing() {

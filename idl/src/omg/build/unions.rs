@@ -124,9 +124,9 @@ impl Builder<'_> {
     /// The discriminator's value that a label means.
     fn label(&mut self, expr: &Expr, discriminator: &Shape) -> Option<i64> {
         // An enum of another scope has its enumerators there, and compilers accept their plain names as
-        // labels.
+        // labels. JacORB's takes a member of the union with the name of a label, too.
         if let (Shape::Enum(members), ExprKind::Name(name)) = (discriminator.resolved(), &expr.kind)
-            && let Some(value) = self.hidden_enumerator(name, members)
+            && let Some(value) = self.own_enumerator(name, members)
         {
             return Some(value.into());
         }
@@ -144,12 +144,17 @@ impl Builder<'_> {
         }
     }
 
-    /// An enumerator whose plain name is not visible from here, but can only mean the discriminator's.
-    fn hidden_enumerator(&mut self, name: &ScopedName, members: &Enum) -> Option<i32> {
-        match name.parts.as_slice() {
-            [one] if !name.absolute && self.find(name, false).is_none() => members.value_of(&one.name),
-            _ => None,
-        }
+    /// An enumerator whose plain name can only mean the discriminator's: it is not visible from here, or is what is seen, or is hidden by a
+    /// member of the union. The name is not used in the union's scope, so that a member may have it.
+    fn own_enumerator(&mut self, name: &ScopedName, members: &Enum) -> Option<i32> {
+        let [one] = name.parts.as_slice() else { return None };
+        let seen = self.find(name, false).and_then(|key| self.symbols.get(&key));
+        let is_own = match seen.map(|symbol| &symbol.what) {
+            None | Some(NamedItem::Member) => true,
+            Some(NamedItem::Enumerator(of, _)) => of.name == members.name,
+            Some(_) => false,
+        };
+        if is_own && !name.absolute { members.value_of(&one.name) } else { None }
     }
 }
 
