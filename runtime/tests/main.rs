@@ -21,4 +21,5 @@ mod signals;
 mod slow_peers;
 mod starved;
 mod stranger;
+mod turns;
 mod wire_state;

@@ -84,6 +84,7 @@ impl Connection {
             company: 0,
             armed: Armed::default(),
             watched: Watch::REQUESTS,
+            turn_queued: false,
             patience: Patience::new(node.builder.latency),
             remembered: None,
             in_turn: VecDeque::new(),

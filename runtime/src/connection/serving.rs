@@ -13,9 +13,11 @@
 //! Invariants: the lock is not held while a servant runs. Servants answer by `Link::answer`, from any thread;
 //! answers of the thread that serves wait in the session until all that came together is served, and leave in
 //! one write. A thread that lost the lead while its servant ran touches nothing more than its own answers:
-//! the new leader serves on. A servant that panics drops its request, which answers the caller.
+//! the new leader serves on. A servant that panics drops its request, which answers the caller. A connection has
+//! turns: after `TURN` events, or `TURN_ANSWERS` bytes of answers, others are served before it goes on with what it has read,
+//! and a task is queued that does so (`next_turn`).
 //!
-//! Bounds for hostile peers: bytes read for one message in one go (`READS`), bytes of answers that wait
+//! Bounds for hostile peers: bytes read for one message in one go (`READS`), events in one turn, bytes of answers that wait
 //! (`unsent`), bodies of calls under way and calls that wait for their turn count as memory of the connection
 //! (`weighing`), silence ends it (`deadlines`). Messages themselves are checked by the session; a violation
 //! ends the connection.
@@ -41,6 +43,10 @@ use std::sync::atomic::Ordering;
 
 /// Reads for one connection in one go, while a message is incomplete, before others get their turn.
 const READS: u32 = 64;
+/// Events of one connection in one turn: so many small calls take some tens of microseconds, and are answered in one write.
+const TURN: u32 = 64;
+/// Bytes of answers that a turn ends with, unless it was one call alone: those of large answers, which take milliseconds.
+const TURN_ANSWERS: usize = 256 << 10;
 
 impl Connection {
     /// Serves what has arrived: reads, has servants answer, sends, and sets what the event loop watches for
@@ -51,13 +57,15 @@ impl Connection {
         let mut core = self.enter();
         let (mut reads, mut events) = (0, 0);
         let mut again = false;
+        // Whether it is the turn of others, though more may have been read.
+        let mut turned = false;
         // Whether all that there was has been sent, and nothing has come since.
         let mut sent = false;
         let unsent = core.session.transmit().len();
         // Whether more waits for the peer to read than it may.
         let mut full = unsent > self.allowance.quotas.unsent;
-        // Everything that was read is served before this ends, unless the peer does not read its answers: nobody would be told of a
-        // call left in the session.
+        // Everything that was read is served before this ends, unless the peer does not read its answers, or it is the turn of others:
+        // nobody else would be told of a call left in the session.
         loop {
             if full {
                 full = !self.send_replies(&mut core, true);
@@ -149,7 +157,12 @@ impl Connection {
                 }
             }
             served = ServeOutcome::Something;
-            full = core.session.transmit().len() > self.allowance.quotas.unsent;
+            let left = core.session.transmit().len();
+            full = left > self.allowance.quotas.unsent;
+            if !full && (events >= TURN || (events > 1 && left > unsent + TURN_ANSWERS)) {
+                turned = true;
+                break;
+            }
         }
         if events > 0 || reads > 0 {
             let called = events > 0 && core.served;
@@ -175,10 +188,23 @@ impl Connection {
         if core.failed.is_some() {
             served = ServeOutcome::Over;
         } else {
+            if turned {
+                self.next_turn(&mut core);
+                leader.asks_next();
+            }
             self.remind(&mut core);
             self.weigh(&mut core);
         }
         served
+    }
+
+    /// Has its event loop go on with it when the others had their turn, as the kernel does not tell of what was read already.
+    #[cold]
+    fn next_turn(&self, core: &mut Core) {
+        // One at a time: what the kernel tells of meanwhile would make them more and more.
+        if !std::mem::replace(&mut core.turn_queued, true) {
+            self.take_next_turn();
+        }
     }
 
     /// Sees to an event that is no call.

@@ -193,6 +193,8 @@ pub(super) struct Core {
     pub(super) armed: Armed,
     /// What the event loop watches for (connections that serve only).
     pub(super) watched: Watch,
+    /// Whether its next turn is queued with its event loop.
+    pub(super) turn_queued: bool,
     pub(super) patience: Patience,
     /// The last look-up, unless its call is being served just now.
     pub(super) remembered: Option<Box<CachedLookup>>,

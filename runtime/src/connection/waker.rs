@@ -34,11 +34,23 @@ impl Wake for ConnectionWaker {
 impl Connection {
     /// Has its event loop serve what its session has.
     pub(super) fn serve_soon(&self) {
+        self.queue(|connection| connection.serve_again());
+    }
+
+    /// The same for what was left in the session so that others had their turn, as [`super::state::Core::turn_queued`] says until then.
+    pub(super) fn take_next_turn(&self) {
+        self.queue(|connection| {
+            connection.enter().turn_queued = false;
+            connection.serve_again();
+        });
+    }
+
+    fn queue(&self, work: fn(&Arc<Self>)) {
         let this = Weak::clone(&self.this);
         self.node.queue(
             Box::pin(async move {
                 if let Some(connection) = this.upgrade() {
-                    connection.serve_again();
+                    work(&connection);
                 }
             }),
             self.registration(),

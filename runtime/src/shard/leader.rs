@@ -50,6 +50,8 @@ pub(crate) struct Leader {
     accepted: Cell<Instant>,
     /// Room for events of strangers.
     stranger_events: Cell<Vec<epoll::Event>>,
+    /// Whether somebody waits for its next turn: then the kernel is asked for the others without more looks before.
+    asks_next: Cell<bool>,
 }
 
 /// In which order events are handled: what is told once, those who call, the strangers.
@@ -71,6 +73,7 @@ impl Leader {
             call: Cell::new(0),
             accepted: Cell::new(lately()),
             stranger_events: Cell::new(Vec::with_capacity(STRANGERS_AT_ONCE)),
+            asks_next: Cell::new(false),
         });
         LEADING.set(Some(Rc::clone(&leader)));
         leader.run();
@@ -127,6 +130,11 @@ impl Leader {
         self.shard.calls.store(call, Ordering::Relaxed);
         self.call.set(call);
         self.shard.terms.begin(call);
+    }
+
+    /// A connection gave way to all others: the kernel is to be asked for them.
+    pub(crate) fn asks_next(&self) {
+        self.asks_next.set(true);
     }
 
     /// A servant ended. Returns whether this thread lost the lead meanwhile.
@@ -210,7 +218,12 @@ impl Leader {
             came = false;
             let idle = !busy && (blind || many.are_here() || !patience.look_again());
             // The clock is asked at every fourth look: four are soon over, and the clock costs as much as they do.
-            if !idle && looked && looks < LOOKS && (looks % 4 != 0 || lately() == asked) {
+            if !idle
+                && looked
+                && !self.asks_next.take()
+                && looks < LOOKS
+                && (looks % 4 != 0 || lately() == asked)
+            {
                 continue;
             }
             looks = 0;
