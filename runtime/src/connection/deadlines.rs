@@ -1,6 +1,6 @@
 //! Time: when a connection is to be looked at, and what has become due by then.
 
-use super::state::{Connection, Core, LINGER, PendingCall, Waiter};
+use super::state::{Connection, Core, LINGER, PendingCall, READS, Waiter};
 use crate::clock::TICK;
 use crate::failures::timed_out;
 use bytes::BytesMut;
@@ -16,7 +16,14 @@ impl Connection {
         if core.failed.is_some() {
             return None;
         }
-        let due = core.session.deadline().is_some_and(|deadline| deadline <= now);
+        let is_due = |core: &Core| core.session.deadline().is_some_and(|deadline| deadline <= now);
+        if (is_due(&core) || self.is_silent(&core, now)) && self.takes_what_waits(&mut core, now) {
+            self.serve_soon();
+        }
+        if core.failed.is_some() {
+            return None;
+        }
+        let due = is_due(&core);
         if due && let Err(violation) = core.session.expire(now) {
             self.refuse(&mut core, violation);
         }
@@ -32,9 +39,7 @@ impl Connection {
                 Failure::new(Kind::Violation, Initiator::Peer, "the connection was refused"),
             );
         }
-        if let Some(deadline) = self.silence_deadline(&core)
-            && deadline <= now
-        {
+        if self.is_silent(&core, now) {
             let what = if core.served { "was silent for too long" } else { "sent no whole message in time" };
             if !core.served && !core.turned_away {
                 // Slow or silent peers hold a connection each: whoever runs the server wants to know of them.
@@ -72,6 +77,38 @@ impl Connection {
         core.reminded = self.next_deadline(&core).map(|next| next.max(now + TICK));
         core.reminded_of_silence = self.will_be_told_of_silence(&core);
         core.reminded
+    }
+
+    /// Whether the peer has been silent for too long by now.
+    fn is_silent(&self, core: &Core, now: Instant) -> bool {
+        self.silence_deadline(core).is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Reads what the peer has sent and nobody had the time to read. Returns whether there was something: then it was not the peer that was
+    /// slow. Its answer may wait for one of this side, so the time for its first message begins anew; but only once, as others send a
+    /// little again and again.
+    #[cold]
+    fn takes_what_waits(&self, core: &mut Core, now: Instant) -> bool {
+        if !self.is_serving() || !core.watched.reading || core.draining.is_some() {
+            return false;
+        }
+        let mut came = false;
+        for _ in 0..READS {
+            if core.failed.is_some() || !matches!(self.fill(core), Ok(true)) {
+                break;
+            }
+            came = true;
+            if core.session.wanted() == 0 {
+                break;
+            }
+        }
+        if came && core.failed.is_none() {
+            if self.is_silent(core, now) {
+                core.anew = core.anew.or(Some(now));
+            }
+            core.used = now;
+        }
+        came
     }
 
     /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway. A
@@ -125,7 +162,7 @@ impl Connection {
     }
 
     /// When the peer has been silent for too long, by the quotas; `None`: it may be silent for ever. Counted
-    /// from the connection's begin until its first whole message, and from the last bytes since then.
+    /// from the connection's begin until its first whole message (or from when this side was late), and from the last bytes since then.
     fn silence_deadline(&self, core: &Core) -> Option<Instant> {
         let quiet = core.session.outstanding() == 0 && !self.listens(core);
         if !self.is_accepted() {
@@ -137,7 +174,7 @@ impl Connection {
             let silent = quiet || core.watched.writing;
             self.allowance.quotas.idle.filter(|_| silent).and_then(|idle| core.used.checked_add(idle))
         } else {
-            core.begun.checked_add(self.allowance.quotas.first_message)
+            core.anew.unwrap_or(core.begun).checked_add(self.allowance.quotas.first_message)
         }
     }
 

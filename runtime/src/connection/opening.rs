@@ -93,6 +93,7 @@ impl Connection {
             failed: None,
             draining: None,
             begun: now,
+            anew: None,
             used: now,
             served: false,
             turned_away: false,

@@ -24,7 +24,7 @@
 
 use super::backward::Calling;
 use super::core_guard::CoreGuard;
-use super::state::{After, Connection, Core, ServeOutcome, Watch, serves};
+use super::state::{After, Connection, Core, READS, ServeOutcome, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{CachedLookup, LookupResult};
 use crate::failures::{ending, no_object};
@@ -41,8 +41,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Reads for one connection in one go, while a message is incomplete, before others get their turn.
-const READS: u32 = 64;
 /// Events of one connection in one turn: so many small calls take some tens of microseconds, and are answered in one write.
 const TURN: u32 = 64;
 /// Bytes of answers that a turn ends with, unless it was one call alone: those of large answers, which take milliseconds.

@@ -46,6 +46,8 @@ use std::time::{Duration, Instant};
 /// How long a connection that was refused lives on: the rest of the peer's bytes is read and thrown away, so
 /// that it gets to read why.
 pub(super) const LINGER: Duration = Duration::from_secs(5);
+/// Reads for one connection in one go, while a message is incomplete, before others get their turn.
+pub(super) const READS: u32 = 64;
 /// Bytes of a large message written in one go.
 pub(super) const PIECE: usize = 1 << 20;
 /// How often a full transport is tried again, in the middle of a large message, before other connections get their turn.
@@ -210,6 +212,8 @@ pub(super) struct Core {
     pub(super) draining: Option<Instant>,
     /// When it was made.
     pub(super) begun: Instant,
+    /// When the time for its first message was over, and bytes of the peer waited here unread: then it has that time once more.
+    pub(super) anew: Option<Instant>,
     /// When a call began or bytes came last: for silence, and for a look before the next call.
     pub(super) used: Instant,
     /// Whether it has sent a whole message: until then it has the time of `first_message`.

@@ -8,6 +8,7 @@
 //! kind 6 full    from now on nothing is read from whoever said so, who gets the same back
 //! kind 7 account u8 len, name                             (who is believed to be whoever says so)
 //! kind 8 withdrawn                                        (whoever made the call wants no answer)
+//! kind 9 keeps busy                                       (the event loop, for as long as the test says)
 //! ```
 //! Values: little-endian numbers, text and bytes with a u32 length.
 
@@ -67,6 +68,8 @@ pub struct Plain {
     pub restless: bool,
     /// What asks a server who it is.
     pub greets: &'static [wire::Greeting],
+    /// What a session does with a message that keeps its event loop busy.
+    pub keeps_busy: fn(),
 }
 
 /// Options of addresses: a connection is for keys with the same first byte.
@@ -99,6 +102,7 @@ impl Plain {
             times: None,
             restless: false,
             greets: &[],
+            keeps_busy: || {},
         }
     }
 }

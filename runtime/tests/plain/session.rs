@@ -28,6 +28,7 @@ pub(super) struct PlainSession {
     restless: bool,
     begun: Instant,
     way: Profile,
+    keeps_busy: fn(),
 }
 
 impl PlainSession {
@@ -49,6 +50,7 @@ impl PlainSession {
             restless: wire.restless,
             begun: Instant::now(),
             way: config.profile.clone(),
+            keeps_busy: wire.keeps_busy,
         }
     }
 
@@ -182,6 +184,7 @@ impl Session for PlainSession {
                     self.events.push_back(Event::Ready(peer.with_account(&String::from_utf8_lossy(&name))));
                 }
                 8 => self.events.push_back(Event::Cancelled(id)),
+                9 => (self.keeps_busy)(),
                 _ => return Err(Self::violation("Kind")),
             }
         }
