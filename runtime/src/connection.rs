@@ -7,6 +7,7 @@
 //! shard. Each other file is one thing that a connection does, and knows `state`. So no file here stands both above and below
 //! another: only the data of a connection, a node and a shard point to one another.
 
+mod apart;
 mod backlog;
 pub(crate) mod backward;
 mod call_completion;

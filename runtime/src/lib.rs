@@ -21,6 +21,7 @@ mod connection;
 mod directory;
 mod emitting;
 mod failures;
+mod heap;
 mod hooks;
 mod housekeeper;
 pub mod hub;

@@ -1,6 +1,7 @@
 //! Quotas for what peers may hold of a listening process.
 
 use crate::clock::lately;
+use crate::heap;
 use crate::shares::{self, Shares, Source};
 use everywire_model::{Failure, Initiator, Kind, options, units};
 use std::borrow::Cow;
@@ -113,12 +114,16 @@ impl Allowance {
     /// Ends connections until all together hold no more memory than they may, but not more than `EVICTED`.
     /// Called without any lock of a connection.
     pub(crate) fn make_room(&self) {
+        let before = self.shares.used();
         for _ in 0..EVICTED {
             if self.shares.used() <= self.shares.memory() {
-                return;
+                break;
             }
-            let Some(heaviest) = self.shares.heaviest() else { return };
+            let Some(heaviest) = self.shares.heaviest() else { break };
             heaviest.make_room();
+        }
+        if self.shares.freed(before.saturating_sub(self.shares.used())) {
+            heap::give_back();
         }
     }
 }

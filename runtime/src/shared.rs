@@ -395,6 +395,10 @@ impl Shared {
 
     /// Does something that may block, on a thread of the pool; on this one, if there is none.
     pub(crate) fn apart(&self, run: Box<dyn FnOnce() + Send>) {
+        let run = Box::new(move || {
+            run();
+            true
+        });
         if let Err(job) = self.pool.run(Job { run, records: blocking_records(0), index: 0 }) {
             (job.run)();
         }

@@ -87,6 +87,8 @@ pub(crate) struct Shares {
     descriptors: AtomicUsize,
     /// The sum of all weights, and what wires keep beside them, in bytes. Changed under the lock of the table, read without it.
     used: AtomicUsize,
+    /// Bytes that made room since the heaps were given back last.
+    freed: AtomicUsize,
     /// The next number of a connection, or of a turn.
     numbers: AtomicU64,
     table: Mutex<Table>,
@@ -137,6 +139,7 @@ impl Shares {
             connections: AtomicUsize::new(connections),
             descriptors: AtomicUsize::new(usize::MAX),
             used: AtomicUsize::new(0),
+            freed: AtomicUsize::new(0),
             numbers: AtomicU64::new(1),
             table: Mutex::default(),
         }
@@ -230,6 +233,18 @@ impl Shares {
             self.used.fetch_sub(before - bytes, Ordering::Relaxed);
             false
         }
+    }
+
+    /// So many bytes were made free for others. Returns whether they have become an eighth of all that may be held: then the allocator is to
+    /// give back what it keeps of them.
+    pub(crate) fn freed(&self, bytes: usize) -> bool {
+        let most = self.memory() / 8;
+        let before = self.freed.fetch_add(bytes, Ordering::Relaxed);
+        let enough = before + bytes >= most;
+        if enough {
+            self.freed.store(0, Ordering::Relaxed);
+        }
+        enough
     }
 
     /// The bytes that may be held.

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Does, LONG, PLAIN, Probe, Raw, alone, call, name, node, until};
-use everywire_model::{Interface, Remote, Request, Servant};
+use crate::plain::{Does, Honest, LONG, PLAIN, Probe, Raw, alone, call, name, node, until};
+use bytes::Bytes;
+use everywire_model::{Failure, Interface, Limits, Ref, Remote, Request, Servant};
 use everywire_runtime::{Builder, Node, Quotas};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -260,4 +261,88 @@ fn calls_that_wait_for_their_turn_are_not_begun_when_their_caller_has_left() {
     assert_eq!(again.add_one(1000).unwrap(), 1001);
     server.stop_within(LONG);
     assert_eq!(*begun.lock().unwrap(), [0, 1000]);
+}
+
+/// Where `get_bytes` sleeps, and then works on what it returns for a while.
+#[derive(Default)]
+struct Makes {
+    honest: Honest,
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+impl Makes {
+    /// Waits until none is begun any more, and none is under way.
+    fn settles(&self) {
+        let mut seen = Vec::new();
+        until("no call is under way", || {
+            std::thread::sleep(Duration::from_millis(100));
+            seen.push((self.begun.load(Ordering::SeqCst), self.ended.load(Ordering::SeqCst)));
+            matches!(seen[..], [.., (begun, ended), next, last] if begun == ended && [next, last] == [(begun, ended); 2])
+        });
+    }
+}
+
+impl Probe for Makes {
+    fn add_one(&self, v: i32) -> Result<i32, Failure> {
+        self.honest.add_one(v)
+    }
+    fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        let mut made = vec![7; usize::try_from(n).unwrap()];
+        (0..200).for_each(|_| made.rotate_left(1));
+        self.ended.fetch_add(1, Ordering::SeqCst);
+        Ok(made.into())
+    }
+    fn wait_ms(&self, ms: i32) -> Result<i32, Failure> {
+        self.honest.wait_ms(ms)
+    }
+    fn call_back(&self, n: i32, to: Option<Ref<dyn Probe>>) -> Result<i32, Failure> {
+        self.honest.call_back(n, to)
+    }
+    fn hello(&self) -> Result<(), Failure> {
+        self.honest.hello()
+    }
+    fn panic(&self) -> Result<(), Failure> {
+        self.honest.panic()
+    }
+}
+
+/// What `/proc/self/status` says of this process's memory, in bytes.
+fn memory(field: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    value.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+#[test]
+fn answers_of_operations_that_block_cost_little_more_than_the_budget() {
+    const PEERS: usize = 50;
+    const PIPELINED: u64 = 50;
+    const BUDGET: usize = 32 << 20;
+    // What is made at a time is in no budget, and the allocator keeps some of what was freed.
+    const BESIDE: usize = 80 << 20;
+    if !alone() {
+        return;
+    }
+    let name = name("blocking-memory");
+    let quotas = Quotas { memory: Some(BUDGET), unsent: 1 << 20, ..Quotas::default() };
+    let limits = Limits { message: 1 << 20, ..Limits::default() };
+    let server = Builder::new(&[&PLAIN]).shards(1).quotas(quotas).limits(limits).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let servant = Arc::new(Makes::default());
+    server.export::<dyn Probe>("probe", Arc::clone(&servant) as Arc<dyn Probe>);
+    let mut peers: Vec<Raw> = (0..PEERS).map(|_| Raw::connect(&name)).collect();
+    let before = memory("VmRSS:");
+    let requests: Vec<u8> = (0..PIPELINED).flat_map(|id| call(id, "get_bytes", 400_000)).collect();
+    peers.iter_mut().for_each(|peer| peer.send(&requests));
+    servant.settles();
+    let most = memory("VmHWM:") - before;
+    println!("{} MiB at the most, {} calls", most >> 20, servant.begun.load(Ordering::SeqCst));
+    assert!(most < BUDGET + BESIDE, "{} MiB beside a budget of {}", most >> 20, BUDGET >> 20);
+    // Whoever has a place and reads is served.
+    let client = node(1);
+    let honest = client.connect::<dyn Probe>(&format!("plain+unix://@{name}#probe")).unwrap();
+    assert_eq!(honest.get_bytes(1000).unwrap().len(), 1000);
 }

@@ -4,6 +4,7 @@ use super::deferred_list::DeferredList;
 use super::state::{After, Connection, Core, ENTRIES};
 use crate::patience::make_way;
 use crate::sync::lock;
+use crate::worker_pool::waits_for_lock;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::MutexGuard;
@@ -42,7 +43,7 @@ impl Connection {
                 return CoreGuard::new(self, core);
             }
         }
-        let core = lock(&self.core);
+        let core = waits_for_lock(|| lock(&self.core));
         self.contenders.fetch_sub(1, Ordering::Relaxed);
         CoreGuard::new(self, core)
     }
@@ -148,6 +149,10 @@ impl DeferredActions<'_> {
                 servants.iter().for_each(|servant| servant.heard(self.connection, &heard));
             }
             After::Opened(servants, link) => servants.iter().for_each(|servant| servant.opened(&link)),
+            After::Run(job) => {
+                (job.run)();
+            }
+            After::NotBegun(calls) => drop(calls),
             After::Stale(found) => drop(found),
         }
     }

@@ -115,6 +115,11 @@ impl Connection {
         core.session.disconnected(&failure);
         self.deliver_all(core);
         self.drop_waiting(core, None);
+        if !core.parked.is_empty() {
+            let parked = std::mem::take(&mut core.parked);
+            core.apart -= parked.len();
+            core.after.push(After::NotBegun(parked));
+        }
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
         }

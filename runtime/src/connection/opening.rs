@@ -88,6 +88,8 @@ impl Connection {
             patience: Patience::new(node.builder.latency),
             remembered: None,
             in_turn: VecDeque::new(),
+            apart: 0,
+            parked: Vec::new(),
             hands_over: false,
             called: VecDeque::new(),
             failed: None,

@@ -7,7 +7,7 @@
 //! the strangers (`shard`).
 //!
 //! A call goes one of four ways: its servant runs on this thread; on a thread of the pool, if its operation
-//! was seen to block; behind the calls before it, if its servant keeps their order (`call_in_turn`); or it is
+//! was seen to block (`apart`); behind the calls before it, if its servant keeps their order (`call_in_turn`); or it is
 //! answered with a failure here.
 //!
 //! Invariants: the lock is not held while a servant runs. Servants answer by `Link::answer`, from any thread;
@@ -33,7 +33,7 @@ use crate::shard::Leader;
 use crate::shares::Source;
 use crate::spans;
 use crate::sync::lock;
-use crate::worker_pool::{BlockingRecord, Job, blocking_records};
+use crate::worker_pool::BlockingRecord;
 use everywire_model::{
     Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant, visit::Nothing,
 };
@@ -62,6 +62,9 @@ impl Connection {
         let unsent = core.session.transmit().len();
         // Whether more waits for the peer to read than it may.
         let mut full = unsent > self.allowance.quotas.unsent;
+        if !full {
+            self.unpark(&mut core);
+        }
         // Everything that was read is served before this ends, unless the peer does not read its answers, or it is the turn of others:
         // nobody else would be told of a call left in the session.
         loop {
@@ -71,6 +74,7 @@ impl Connection {
                     // It goes on when there is room.
                     break;
                 }
+                self.unpark(&mut core);
             }
             let mut event = core.session.poll();
             if event.is_none() && core.session.read_paused() {
@@ -401,7 +405,7 @@ impl Connection {
         let failure = match self.look_up(&mut core, &incoming) {
             Ok(found) if found.keeps_order => return self.call_in_turn(core, incoming, found, leader),
             Ok(found) if found.blocking_record().is_some_and(BlockingRecord::blocks) => {
-                if let Err(job) = self.begin_apart(incoming, &found) {
+                if let Err(job) = self.begin_apart(&mut core, incoming, &found) {
                     // No thread is to be had: nobody else is served while this one is.
                     drop(core);
                     (job.run)();
@@ -489,20 +493,6 @@ impl Connection {
         }
     }
 
-    /// Has a call begin on a thread of the pool, because its operation was seen to block. Given back, if there is none.
-    #[cold]
-    fn begin_apart(self: &Arc<Self>, incoming: Box<Incoming>, found: &CachedLookup) -> Result<(), Job> {
-        let records = found.records.clone().unwrap_or_else(|| blocking_records(0));
-        let (this, servant, index) = (Arc::clone(self), Arc::clone(&found.servant), found.index);
-        let run = Box::new(move || {
-            // A servant that stops its node must not wait for its own call.
-            serves(std::ptr::from_ref(&*this).addr());
-            this.dispatch(incoming, &servant, index);
-            serves(0);
-        });
-        self.node.pool.run(Job { run, records, index })
-    }
-
     /// The supervisor wants to know which operation runs. The address of its record tells without a lock
     /// whether that has changed.
     #[inline]
@@ -527,7 +517,12 @@ impl Connection {
 
     /// Hands a call to its servant, on this thread and without the lock. The answer may come now, later, or
     /// from another thread.
-    fn dispatch(self: &Arc<Self>, incoming: Box<Incoming>, servant: &Arc<dyn Servant>, index: usize) {
+    pub(super) fn dispatch(
+        self: &Arc<Self>,
+        incoming: Box<Incoming>,
+        servant: &Arc<dyn Servant>,
+        index: usize,
+    ) {
         let mut request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         let _span = spans::serve(&mut request, self.wire.name(), &self.endpoint);
         let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));

@@ -30,7 +30,7 @@ use crate::shard::Registration;
 use crate::shared::Shared;
 use crate::signals::{EventQueue, Subscriber};
 use crate::transport::Stream;
-use crate::worker_pool::BlockingRecords;
+use crate::worker_pool::{BlockingRecords, Job};
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Body, CallId, Capabilities, Endpoint, Failure, Handle, Incoming, Link, Outcome, Peer, Servant, Session,
@@ -202,6 +202,9 @@ pub(super) struct Core {
     pub(super) remembered: Option<Box<CachedLookup>>,
     /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
     pub(super) in_turn: VecDeque<(Box<Incoming>, Box<CachedLookup>)>,
+    /// Calls that were given to the pool, until each is over; those of them that wait until the peer has read its answers.
+    pub(super) apart: usize,
+    pub(super) parked: Vec<ApartCall>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,
     /// Calls of the peer of a connection that was made to call it, until a servant takes them.
@@ -268,6 +271,15 @@ pub(super) enum Waiter {
     Future(CallCompletion),
 }
 
+/// A call that is to begin on a thread of the pool.
+pub(super) struct ApartCall {
+    pub(super) incoming: Box<Incoming>,
+    pub(super) servant: Arc<dyn Servant>,
+    /// The number of its operation, and the records that it is in.
+    pub(super) index: usize,
+    pub(super) records: BlockingRecords,
+}
+
 /// What is to be done without the lock.
 pub(super) enum After {
     Complete(CallCompletion, Outcome<Body>),
@@ -288,6 +300,10 @@ pub(super) enum After {
     Hear(Vec<Arc<dyn Servant>>, Option<CallId>),
     /// Whoever answers for prefixes hears what a caller tells.
     Heard(Vec<Arc<dyn Servant>>, Incoming),
+    /// A call that the pool has no thread for.
+    Run(Job),
+    /// Calls that are never begun.
+    NotBegun(#[allow(dead_code)] Vec<ApartCall>),
     /// A look-up that is not remembered any more: it may be the last that holds a servant.
     Stale(#[allow(dead_code)] Box<CachedLookup>),
 }

@@ -2,7 +2,7 @@
 //!
 //! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
 //! input buffer, what the session holds (half messages, assemblies), bytes to be sent, large bodies of calls
-//! under way, and calls that wait for their turn. Connections of the calling side (`number` 0) weigh nothing but the calls of their
+//! under way, calls that wait for their turn, and those that were given to the pool. Connections of the calling side (`number` 0) weigh nothing but the calls of their
 //! peer (`backlog`).
 //!
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
@@ -21,7 +21,7 @@ use std::time::Instant;
 /// Bodies of requests below this size are not counted while their call is under way: to count each small call
 /// costs more than it saves.
 const SMALL: usize = 1 << 10;
-/// What a call counts that waits for its turn, beside a body that is counted by itself.
+/// What a call counts that waits for its turn or was given to the pool, beside a body that is counted by itself.
 const WAITING: usize = SMALL + size_of::<Incoming>();
 
 impl Connection {
@@ -32,7 +32,7 @@ impl Connection {
             return;
         }
         let input = if core.input.is_empty() && !core.large { 0 } else { core.input.capacity() };
-        let waiting = core.in_turn.len() * WAITING;
+        let waiting = (core.in_turn.len() + core.apart) * WAITING;
         let bytes = (input + core.session.held() + core.session.transmit().len() + core.bodies + waiting)
             & !(GRAIN - 1);
         if bytes != core.weight {

@@ -8,6 +8,7 @@ use crate::patience::Latency;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::terms::{Successor, Terms};
+use crate::worker_pool::is_asleep;
 use everywire_model::{Failure, Initiator, Kind};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -134,7 +135,7 @@ impl Shard {
             }
             stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
             // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
-            let asleep = stuck > 0 && sleeps(leader);
+            let asleep = stuck > 0 && is_asleep(leader);
             if stuck >= BUSY || asleep {
                 // Nothing happens if the call has ended by now. What computes gains nothing from a thread of its own the next time.
                 if let Some(connection) = shard.hand_over(term, running)
@@ -157,11 +158,4 @@ impl Shard {
             quiet = 0;
         }
     }
-}
-
-/// Whether a thread of this process sleeps; one whose state cannot be read is taken to.
-fn sleeps(thread: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-    // The state follows the name, which stands in parentheses and may hold anything.
-    !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('R'))
 }
