@@ -373,6 +373,31 @@ fn newcomers_without_a_place_are_told_why_over_net_tcp() {
 }
 
 #[test]
+fn newcomers_without_a_place_are_told_why_over_dbus() {
+    // Anybody may come here. The greeting in one piece, then a call whose header has a path and a member (specification, "Header Fields").
+    let mut fields = Vec::new();
+    for (code, kind, text) in [(1, b'o', "/IRemoteObject"), (3, b's', "GetBytes")] {
+        fields.resize(fields.len().next_multiple_of(8), 0);
+        fields.extend([code, 1, kind, 0]);
+        fields.extend(u32::try_from(text.len()).expect("short").to_le_bytes());
+        fields.extend(text.as_bytes());
+        fields.push(0);
+    }
+    let mut says = b"\0AUTH ANONYMOUS\r\nBEGIN\r\nl\x01\0\x01\0\0\0\0\x01\0\0\0".to_vec();
+    says.extend(u32::try_from(fields.len()).expect("short").to_le_bytes());
+    fields.resize(fields.len().next_multiple_of(8), 0);
+    says.extend(fields);
+    let address = "dbus://127.0.0.1:0?auth=anonymous";
+    let attack = Attack { name: "dbus", address, greeting: nothing, unfinished: Vec::new };
+    turned_away(&attack, &says, |said| {
+        let said = String::from_utf8_lossy(said);
+        said.starts_with("OK ")
+            && said.contains("org.freedesktop.DBus.Error.LimitsExceeded")
+            && said.contains("`connections`")
+    });
+}
+
+#[test]
 fn newcomers_without_a_place_are_told_why_over_dcom() {
     // bind_nak, for a limit of this side (C706 12.6.4.5).
     turned_away(&ATTACKS[4], &bind_pdu(0).0, |said| {

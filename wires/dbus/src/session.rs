@@ -16,6 +16,7 @@
 //! * `Event::Ready` comes once, when `become_ready` is reached, and before any call.
 //! * A serial number is never 0, and not used again while it is waited for.
 //! * `out` holds whole messages only, beside the words of the greeting.
+//! * A peer without a place (`turned_away`) greets as others do, and hears why with the answer to its first call.
 //! * The protocol has no goodbye and no word for an error of the protocol: both ends are a closed connection.
 
 use crate::address::{TAG_BUS, TAG_NAME};
@@ -37,6 +38,9 @@ use everywire_model::{
 };
 use std::collections::VecDeque;
 use std::time::Instant;
+
+/// The error that whoever finds no place is told.
+const CROWDED: &str = "org.freedesktop.DBus.Error.LimitsExceeded";
 
 /// One connection. Other files of this crate change the fields of their concern.
 #[derive(Default)]
@@ -93,6 +97,8 @@ pub(crate) struct DbusSession {
     pub(crate) answered: CachedReplyHead,
     /// Bytes left of a refused message, which are thrown away as they come.
     pub(crate) discarding: Option<u64>,
+    /// Why there is no place for the peer: its first call is answered with that, and then this side closes.
+    turned_away: Option<Box<Failure>>,
 }
 
 /// How far the connection is.
@@ -238,7 +244,10 @@ impl Session for DbusSession {
 
     #[inline]
     fn poll(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        match self.turned_away {
+            None => self.events.pop_front(),
+            Some(_) => self.poll_refusing(),
+        }
     }
 
     #[inline]
@@ -280,6 +289,12 @@ impl Session for DbusSession {
         }
     }
 
+    fn turn_away(&mut self, why: &Failure) -> bool {
+        // A refusal while it greets would tell it that it is not who it says. This is the name that the bus has for too many connections.
+        self.turned_away = Some(Box::new(why.clone().with_code(CROWDED)));
+        true
+    }
+
     fn close(&mut self) {
         // The protocol has no goodbye: what is in the output goes out, then the connection ends.
         if !matches!(self.stage, Stage::Broken) {
@@ -317,6 +332,31 @@ impl Session for DbusSession {
 }
 
 impl DbusSession {
+    /// The events of a peer that there is no place for: its calls are refused and never become events, and after those that come
+    /// first this side closes. `Event::Closed` comes when the refusal was sent.
+    #[cold]
+    fn poll_refusing(&mut self) -> Option<Event> {
+        let mut called = false;
+        while let Some(event) = self.events.pop_front() {
+            if let Event::Call(incoming) = event
+                && let Some(why) = self.turned_away.take()
+            {
+                // One that expects no answer gets none.
+                let _ = self.answer(incoming.id, Answer::Failed(&why));
+                self.turned_away = Some(why);
+                called = true;
+            }
+        }
+        if called {
+            self.close();
+        }
+        let over = matches!(self.stage, Stage::Closed) && self.out.is_empty();
+        over.then(|| {
+            self.turned_away = None;
+            Event::Closed
+        })
+    }
+
     /// All calls of the user that wait come back with this failure, and subscriptions that were not
     /// confirmed. Calls to the bus on this side's own account just end.
     fn fail_all(&mut self, failure: &Failure) {

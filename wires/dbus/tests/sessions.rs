@@ -305,3 +305,30 @@ fn serial_numbers_of_calls_are_told_apart() {
     client.hear(&again).unwrap();
     assert!(client.events().is_empty());
 }
+
+#[test]
+fn whoever_finds_no_place_is_let_in_and_told_so_with_the_answer_to_its_first_call() {
+    for (step, oneway) in [(1, false), (64, false), (usize::MAX, true)] {
+        let (mut client, mut server) =
+            (Side::new(DBUS.connect(&config())), Side::new(DBUS.accept(&config())));
+        let why = Failure::new(Kind::Busy, Initiator::Peer, "5 connections are open");
+        assert!(server.session.turn_away(&why), "the words for it answer a call");
+        exchange(&mut client, &mut server, step);
+        assert!(matches!(client.event(), Event::Ready(_)));
+        if oneway {
+            client.call(b"a", "Note", ("x",));
+        }
+        client.call(b"a/b", "Echo", ("x",));
+        exchange(&mut client, &mut server, step);
+        // The end is told when all that is said has left.
+        assert!(server.session.poll().is_none());
+        exchange(&mut server, &mut client, step);
+        assert!(matches!(server.event(), Event::Closed));
+        assert!(server.session.poll().is_none());
+        let Event::Reply { outcome: Outcome::Failed(failure), .. } = client.event() else {
+            panic!("no answer")
+        };
+        assert_eq!(failure.code(), Some("org.freedesktop.DBus.Error.LimitsExceeded"));
+        assert_eq!(failure.message(), "5 connections are open");
+    }
+}
