@@ -321,8 +321,9 @@ fn answers_of_operations_that_block_cost_little_more_than_the_budget() {
     const PEERS: usize = 50;
     const PIPELINED: u64 = 50;
     const BUDGET: usize = 32 << 20;
-    // What is made at a time is in no budget, and the allocator keeps some of what was freed.
-    const BESIDE: usize = 80 << 20;
+    // The answers of those calls that begin while others sleep, eight each millisecond, are made at about one time, and are in no budget.
+    // Without a bound for those that run it would be those of a thousand threads.
+    const BESIDE: usize = 192 << 20;
     if !alone() {
         return;
     }
