@@ -81,19 +81,27 @@ static PACE: OnceLock<u64> = OnceLock::new();
 /// Compares the two clocks for a while, once in the life of a process.
 #[cold]
 fn pace() -> u64 {
-    /// Nanoseconds: long enough that an interruption at one end is seen at the other.
+    let measure = || pace_of(|| nanos_of(libc::CLOCK_MONOTONIC), ticks);
+    *PACE.get_or_init(|| measure().unwrap_or(0))
+}
+
+/// Ticks in 1000 nanoseconds, by a clock and a counter. Nothing, without a counter.
+fn pace_of(nanos: impl Fn() -> u64, ticks: impl Fn() -> Option<u64>) -> Option<u64> {
+    /// Nanoseconds: long enough that what reading takes does not count.
     const TRIAL: u64 = 100_000;
-    *PACE.get_or_init(|| {
-        let Some(first) = ticks() else { return 0 };
-        let begun = nanos_of(libc::CLOCK_MONOTONIC);
-        loop {
-            let passed = nanos_of(libc::CLOCK_MONOTONIC).saturating_sub(begun);
-            if passed >= TRIAL {
-                let ticked = ticks().unwrap_or(first).saturating_sub(first);
-                return (ticked.saturating_mul(1_000) / passed).max(1);
-            }
-        }
-    })
+    /// Looks at both, of which the shortest counts: whoever is interrupted between clock and counter is so in one of them.
+    const LOOKS: usize = 5;
+    let both = || {
+        let look = |_| {
+            let (before, counted) = (nanos(), ticks()?);
+            Some((nanos().saturating_sub(before), before, counted))
+        };
+        (0..LOOKS).filter_map(look).min().map(|(_, time, counted)| (time, counted))
+    };
+    let (begun, first) = both()?;
+    while nanos().saturating_sub(begun) < TRIAL {}
+    let (ended, last) = both()?;
+    Some((last.saturating_sub(first).saturating_mul(1_000) / ended.saturating_sub(begun).max(1)).max(1))
 }
 
 /// The processor's counter. Nobody asks whether it goes on at one pace, also in deep sleep: where it does not, patience is less exact.
@@ -130,7 +138,8 @@ fn nanos_of(clock: libc::clockid_t) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{lately, moment, since};
+    use super::{lately, moment, pace_of, since};
+    use std::cell::Cell;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -143,6 +152,26 @@ mod tests {
         let (took, most) = (since(before), whole.elapsed());
         assert!(took >= 1_500_000, "{took}");
         assert!(u128::from(took) <= most.as_nanos() * 3 / 2, "{took} of {most:?}");
+    }
+
+    /// A thread that loses its processor while it compares clock and counter, wherever that is, finds the same pace: it holds for the life
+    /// of the process.
+    #[test]
+    fn an_interruption_does_not_change_the_pace() {
+        let mut reads = 0;
+        for interrupted in 0..4_000 {
+            let (time, read) = (Cell::new(7_000), Cell::new(0));
+            let look = || {
+                time.set(time.get() + if read.get() == interrupted { 3_000_000 } else { 40 });
+                read.set(read.get() + 1);
+                time.get()
+            };
+            let pace = pace_of(look, || Some(look() * 5 / 2)).unwrap();
+            assert!((2_490..=2_510).contains(&pace), "{pace}, interrupted at {interrupted}");
+            reads = reads.max(read.get());
+        }
+        assert!(reads < 4_000, "each was interrupted once");
+        assert_eq!(pace_of(|| 0, || None), None);
     }
 
     /// As on another processor, or behind a suspend: nobody waits for a counter to catch up.
