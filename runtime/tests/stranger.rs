@@ -5,7 +5,7 @@ use everywire_model::wire::Greeting;
 use everywire_model::{Endpoint, Sniff, Wire};
 use everywire_runtime::stranger::{Detection, ProbeTime, who};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -79,15 +79,7 @@ fn the_protocol_that_is_expected_is_waited_for_when_another_has_answered() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
     let server = std::thread::spawn(move || {
-        let mut asked = Vec::new();
-        // Those of each, and it may be asked for others.
-        while asked.len() < 2 {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut greeting = [0; 4];
-            if stream.read_exact(&mut greeting).is_ok() && [*b"own?", *b"not?"].contains(&greeting) {
-                asked.push((greeting, stream));
-            }
-        }
+        let mut asked = asked_for(&listener, [b"own?", b"not?"]);
         asked.sort_by_key(|(greeting, _)| greeting == b"own?");
         for (greeting, mut stream) in asked {
             stream.write_all(&[&greeting[..3], b"!"].concat()).unwrap();
@@ -106,6 +98,19 @@ fn the_protocol_that_is_expected_is_waited_for_when_another_has_answered() {
     server.join().unwrap();
 }
 
+/// The connections of a server that is asked for both protocols, each with its greeting. It may be asked for others, too, and closes those.
+fn asked_for(listener: &TcpListener, greetings: [&[u8; 4]; 2]) -> Vec<([u8; 4], TcpStream)> {
+    let mut asked = Vec::new();
+    while asked.len() < 2 {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut greeting = [0; 4];
+        if stream.read_exact(&mut greeting).is_ok() && greetings.contains(&&greeting) {
+            asked.push((greeting, stream));
+        }
+    }
+    asked
+}
+
 /// A server that refuses HTTP in HTTP's words, as those of net.tcp do, and whose answer in its own protocol comes behind that.
 #[test]
 fn a_refusal_in_http_does_not_hide_the_protocol_of_the_server() {
@@ -122,16 +127,7 @@ fn a_refusal_in_http_does_not_hide_the_protocol_of_the_server() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
     let server = std::thread::spawn(move || {
-        let mut asked = Vec::new();
-        // It is asked for others, too, and closes those.
-        while asked.len() < 2 {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut greeting = [0; 4];
-            if stream.read_exact(&mut greeting).is_ok() && [OWN.octets, HTTP.octets].contains(&&greeting[..])
-            {
-                asked.push((greeting, stream));
-            }
-        }
+        let mut asked = asked_for(&listener, [b"own?", b"GET "]);
         drop(listener);
         asked.sort_by_key(|(greeting, _)| greeting == OWN.octets);
         let answers = [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"own!"];

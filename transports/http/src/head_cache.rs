@@ -17,7 +17,7 @@
 //! * A repetition is looked for only where a head would begin, and taken only with its whole body; all else
 //!   is the library's.
 //! * The length of a repetition is compared with the bound before its body is taken.
-//! * Heads are written octet for octet as the library writes them; tests in `loopback` compare them.
+//! * Heads are written octet for octet as the library writes them; tests in `loopback` and `repetition` compare them.
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::{
