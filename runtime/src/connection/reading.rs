@@ -14,6 +14,9 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::time::Instant;
 
+/// Bytes of the beginning of a message that are dearer to move than a new buffer is.
+const LARGE: usize = 8 << 10;
+
 thread_local! {
     /// A buffer for connections that hold no bytes of their own: thousands of idle ones share it.
     static SCRATCH: Cell<Option<BytesMut>> = const { Cell::new(None) };
@@ -29,7 +32,11 @@ impl Connection {
         if !core.input.is_empty() || wanted > 0 || core.large {
             let mut input = std::mem::take(&mut core.input);
             let result = self.read_into(core, &mut input, wanted);
-            core.input = input;
+            if input.is_empty() && !core.large {
+                SCRATCH.set(Some(SCRATCH.take().unwrap_or(input)));
+            } else {
+                core.input = input;
+            }
             return result;
         }
         let mut scratch = take_scratch();
@@ -170,10 +177,16 @@ fn take_scratch() -> BytesMut {
     scratch
 }
 
-/// Gives it back. The beginning of a message stays with its connection, in a buffer of its own.
+/// Gives it back. The beginning of a message stays with its connection, in a buffer of its own; a large one whose rest has room
+/// behind it takes the buffer along, so that it is not moved.
 #[inline]
 fn keep_rest(core: &mut Core, mut scratch: BytesMut) {
     if !scratch.is_empty() {
+        let wanted = core.session.wanted();
+        if scratch.len() >= LARGE && wanted > 0 && scratch.len() + wanted <= scratch.capacity() {
+            core.input = scratch;
+            return;
+        }
         let rest = scratch.split();
         core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
         core.input.extend_from_slice(&rest);

@@ -168,10 +168,17 @@ impl Client {
         self.end.pipe().feed(input);
     }
 
-    /// Gives the buffer back that was fed, once it is empty: the link has others for connections that wait.
+    /// Gives the buffer back that was fed: once it is empty, since the link has others for connections that wait; and with the beginning
+    /// of a response behind a known head, since the link reads the rest into it, which would be copied otherwise. The link feeds
+    /// it again, whole.
     #[inline]
     pub fn give_back(&mut self, input: &mut BytesMut) {
-        self.end.pipe().give_back(input);
+        let mut pipe = self.end.pipe();
+        if matches!(self.state, State::Written(_, Some(_))) && !pipe.ended && input.is_empty() {
+            std::mem::swap(input, &mut pipe.input);
+        } else {
+            pipe.give_back(input);
+        }
     }
 
     /// The peer sends nothing more, which ends a body without a length (RFC 9112 §6.3): [`Client::advance`] knows whether it is

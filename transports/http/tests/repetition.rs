@@ -96,6 +96,25 @@ fn a_known_head_is_taken_with_its_body_in_pieces_of_any_size() {
     }
 }
 
+/// So that the link reads the rest of a large body into the same memory.
+#[test]
+fn the_link_gets_the_beginning_of_a_response_back_and_feeds_it_again() {
+    let mut client = knowing(100);
+    let response = usual(2, "the body");
+    let mut input = BytesMut::with_capacity(1000);
+    input.extend_from_slice(&response.as_bytes()[..response.len() - 3]);
+    let place = input.as_ptr();
+    client.feed(&mut input);
+    assert_eq!(outcome(&mut client), None);
+    client.give_back(&mut input);
+    assert_eq!((client.arriving(), input.as_ptr(), input.len()), (Some(3), place, response.len() - 3));
+    input.extend_from_slice(b"ody");
+    client.feed(&mut input);
+    assert_eq!(outcome(&mut client).as_deref(), Some("200 text/xml the body"));
+    client.give_back(&mut input);
+    assert!(input.is_empty() && input.capacity() > 0, "what is behind it is the link's again");
+}
+
 #[test]
 fn whatever_else_comes_behind_a_known_head_is_read_by_the_library() {
     let responses = [

@@ -363,6 +363,8 @@ impl Session for Connecting {
         self.client.feed(input);
         let result = self.work(now);
         self.client.give_back(input);
+        // What is given back comes again.
+        self.received -= input.len() as u64;
         result.map_err(|breach| violation(breach, self.received))
     }
 
