@@ -14,9 +14,11 @@
 //! * Handles leave once, with the first byte of those that they were attached to; nothing is sent across the
 //!   place where the next ones stand.
 //!
-//! Bounds. None of its own: whoever puts in looks at `len`. Memory of what was taken is given back when the
+//! Bounds. None of its own: whoever puts in looks at `len`, and whoever counts memory at `held`. Memory of what was taken is given back when the
 //! buffer is empty, or when it is more than that of the rest: a buffer that never empties holds twice its rest
-//! at most. An empty buffer that was large is given back as a whole.
+//! at most. A part that was taken to its end goes at once, where that moves little. An empty buffer that was large is given back as a whole.
+//! A flat run that grows while nobody takes it would be copied each time it doubles, and hold up to twice what is in it: `settle` makes a
+//! part of it, which is as long as its content and stays where it is.
 
 use crate::body::Handle;
 use bytes::Bytes;
@@ -35,14 +37,24 @@ const ALIGNMENT: usize = 16;
 #[derive(Debug, Default)]
 pub struct SendBuffer {
     flat: Vec<u8>,
-    /// (offset into `flat`, the part that stands before that offset's byte), in ascending order.
-    splices: Vec<(usize, Bytes)>,
-    /// Sum of the splices' lengths.
+    /// In ascending order.
+    splices: Vec<Splice>,
+    /// Sum of the splices' lengths, of what is left of them; and of all that they keep in memory.
     spliced: usize,
+    kept: usize,
     /// Bytes already taken from the front, counted over both.
     taken: usize,
     /// (position of the byte they travel with, handles), in ascending order.
     attached: VecDeque<(usize, Vec<Handle>)>,
+}
+
+/// A part that stands before the byte of `flat` at an offset.
+#[derive(Debug)]
+struct Splice {
+    at: usize,
+    part: Bytes,
+    /// Bytes that it keeps in memory: those that were taken, too.
+    whole: usize,
 }
 
 impl SendBuffer {
@@ -77,8 +89,51 @@ impl SendBuffer {
         if part.len() < SPLICE {
             self.flat.extend_from_slice(&part);
         } else {
+            self.put_part(self.flat.len(), part);
+        }
+    }
+
+    fn put_part(&mut self, at: usize, part: Bytes) {
+        let whole = part.len();
+        self.spliced += whole;
+        self.kept += whole;
+        self.splices.push(Splice { at, part, whole });
+    }
+
+    /// Bytes that it keeps in memory: room that is not used and bytes that were taken included, and shared parts as if they were its own.
+    #[inline]
+    pub fn held(&self) -> usize {
+        self.flat.capacity() + self.kept
+    }
+
+    /// What waits here for long, if it is much, becomes parts that hold no more memory than they need, and are copied no more. Marks
+    /// end by it, positions do not.
+    #[inline]
+    pub fn settle(&mut self) {
+        if self.flat.len() > STALE {
+            self.settle_flat();
+        }
+    }
+
+    #[cold]
+    fn settle_flat(&mut self) {
+        let mut flat = std::mem::take(&mut self.flat);
+        flat.shrink_to_fit();
+        let flat = Bytes::from(flat);
+        let splices = std::mem::take(&mut self.splices);
+        (self.spliced, self.kept) = (0, 0);
+        let mut start = 0;
+        for Splice { at, part, whole } in splices {
+            if start < at {
+                self.put_part(0, flat.slice(start..at));
+            }
+            start = at;
             self.spliced += part.len();
-            self.splices.push((self.flat.len(), part));
+            self.kept += whole;
+            self.splices.push(Splice { at: 0, part, whole });
+        }
+        if start < flat.len() {
+            self.put_part(0, flat.slice(start..));
         }
     }
 
@@ -98,7 +153,7 @@ impl SendBuffer {
     fn append_parts(&mut self, other: &mut Self) {
         let mut skip = other.taken;
         let mut start = 0;
-        for (at, part) in other.splices.drain(..) {
+        for Splice { at, part, .. } in other.splices.drain(..) {
             let run = other.flat.get(start..at).unwrap_or_default();
             self.flat.extend_from_slice(run.get(skip.min(run.len())..).unwrap_or_default());
             skip = skip.saturating_sub(run.len());
@@ -110,7 +165,7 @@ impl SendBuffer {
         }
         let run = other.flat.get(start..).unwrap_or_default();
         self.flat.extend_from_slice(run.get(skip.min(run.len())..).unwrap_or_default());
-        (other.taken, other.spliced) = (0, 0);
+        (other.taken, other.spliced, other.kept) = (0, 0, 0);
         other.attached.clear();
         other.flat.clear();
     }
@@ -146,8 +201,9 @@ impl SendBuffer {
     pub fn truncate(&mut self, mark: Mark) {
         self.flat.truncate(mark.flat);
         // Handles are attached once a message is whole: none belongs to what is taken back.
-        for (_, part) in self.splices.drain(mark.splices..) {
+        for Splice { part, whole, .. } in self.splices.drain(mark.splices..) {
             self.spliced -= part.len();
+            self.kept -= whole;
         }
     }
 
@@ -155,8 +211,8 @@ impl SendBuffer {
     pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
         let at = mark.flat.min(self.flat.len());
         self.flat.splice(at..at, bytes.iter().copied());
-        for (at, _) in self.splices.iter_mut().skip(mark.splices) {
-            *at += bytes.len();
+        for splice in self.splices.iter_mut().skip(mark.splices) {
+            splice.at += bytes.len();
         }
     }
 
@@ -178,10 +234,10 @@ impl SendBuffer {
 
     /// Flat runs and splices in the order in which they are sent.
     fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.splices.iter().map(|(at, _)| *at));
-        let ends = self.splices.iter().map(|(at, _)| *at).chain(std::iter::once(self.flat.len()));
+        let starts = std::iter::once(0).chain(self.splices.iter().map(|splice| splice.at));
+        let ends = self.splices.iter().map(|splice| splice.at).chain(std::iter::once(self.flat.len()));
         let runs = starts.zip(ends).map(|(start, end)| self.flat.get(start..end).unwrap_or_default());
-        let splices = self.splices.iter().map(|(_, part)| part.as_ref()).chain(std::iter::once(&[][..]));
+        let splices = self.splices.iter().map(|splice| splice.part.as_ref()).chain(std::iter::once(&[][..]));
         runs.zip(splices).flat_map(|(run, splice)| [run, splice])
     }
 
@@ -208,8 +264,7 @@ impl SendBuffer {
         self.taken += n;
         debug_assert!(self.taken <= self.position());
         if self.is_empty() {
-            self.taken = 0;
-            self.spliced = 0;
+            (self.taken, self.spliced, self.kept) = (0, 0, 0);
             // Mostly there are none.
             if self.has_parts() {
                 self.splices.clear();
@@ -219,9 +274,16 @@ impl SendBuffer {
             if self.flat.capacity() > STALE {
                 self.flat = Vec::new();
             }
-        } else if self.taken > STALE && self.taken > self.len() {
+        } else if self.taken > STALE && (self.taken > self.len() || self.has_done_part()) {
             self.drop_taken();
         }
+    }
+
+    /// Whether a part was taken to its end, and to give it back moves no more bytes than it has.
+    fn has_done_part(&self) -> bool {
+        self.splices.first().is_some_and(|Splice { at, part, .. }| {
+            self.taken >= at + part.len() && self.flat.len() <= part.len()
+        })
     }
 
     fn has_parts(&self) -> bool {
@@ -234,7 +296,7 @@ impl SendBuffer {
         let cut = self.taken - self.taken % ALIGNMENT;
         // Bytes still to be dropped, flat bytes that go, and splices that go as a whole.
         let (mut left, mut flat, mut gone) = (cut, 0, 0);
-        for (at, part) in &mut self.splices {
+        for Splice { at, part, whole } in &mut self.splices {
             let run = at.saturating_sub(flat).min(left);
             flat += run;
             left -= run;
@@ -245,13 +307,14 @@ impl SendBuffer {
                 *part = part.slice(begin..);
                 break;
             }
+            self.kept -= *whole;
             gone += 1;
         }
         flat += left;
         self.splices.drain(..gone);
         self.flat.drain(..flat);
-        for (at, _) in &mut self.splices {
-            *at -= flat;
+        for splice in &mut self.splices {
+            splice.at -= flat;
         }
         for (at, _) in &mut self.attached {
             *at = at.saturating_sub(cut);
@@ -259,7 +322,7 @@ impl SendBuffer {
         self.taken -= cut;
     }
 
-    /// Gives back the memory of An empty buffer: connections that fall idle call this.
+    /// Gives back the memory of an empty buffer: connections that fall idle call this.
     pub fn shrink(&mut self) {
         if self.is_empty() {
             *self = Self::default();
@@ -278,7 +341,7 @@ impl SendBuffer {
                 parts.push(part.slice(begin..));
             }
         };
-        for (at, part) in self.splices {
+        for Splice { at, part, .. } in self.splices {
             put(flat.slice(start..at));
             put(part);
             start = at;
@@ -395,6 +458,60 @@ mod tests {
         }
         seen.extend(buffer.to_vec());
         assert_eq!(seen, put);
+    }
+
+    #[test]
+    fn what_settles_holds_what_is_in_it_and_keeps_its_order() {
+        let mut buffer = SendBuffer::new();
+        let mut all = Vec::new();
+        let mut put = |buffer: &mut SendBuffer, octet: u8, size: usize, splice: bool| {
+            let bytes = vec![octet; size];
+            all.extend_from_slice(&bytes);
+            if splice { buffer.splice(bytes.into()) } else { buffer.flat().extend_from_slice(&bytes) }
+        };
+        put(&mut buffer, 1, STALE, false);
+        buffer.settle();
+        assert!(buffer.contiguous().is_some(), "so little is left as it is");
+        put(&mut buffer, 2, SPLICE, true);
+        put(&mut buffer, 3, 5, false);
+        put(&mut buffer, 4, SPLICE, true);
+        assert!(buffer.held() > buffer.len() + STALE / 2, "room for as much again");
+        let at = buffer.position();
+        buffer.settle();
+        assert_eq!((buffer.held(), buffer.position(), buffer.len()), (at, at, at));
+        assert_eq!(buffer.flat.capacity(), 0);
+        put(&mut buffer, 5, 2 * STALE, false);
+        put(&mut buffer, 6, SPLICE, true);
+        // In the middle of a part, and behind some.
+        for taken in [7, STALE + SPLICE + 3, 9] {
+            buffer.consume(taken);
+            buffer.settle();
+        }
+        put(&mut buffer, 7, 3, false);
+        let taken = 7 + STALE + SPLICE + 3 + 9;
+        assert_eq!(buffer.to_vec(), all[taken..]);
+        let mark = buffer.mark();
+        buffer.splice(vec![8; SPLICE].into());
+        buffer.truncate(mark);
+        assert_eq!(buffer.to_vec(), all[taken..]);
+        assert_eq!(buffer.into_parts().concat(), all[taken..]);
+    }
+
+    #[test]
+    fn a_part_counts_as_a_whole_until_it_is_given_back() {
+        let (part, count) = (8 * SPLICE, 6);
+        let mut buffer = SendBuffer::new();
+        for _ in 0..count {
+            buffer.splice(vec![0; part].into());
+        }
+        // Each goes when its end was taken, though more than half of all waits.
+        for gone in 0..count {
+            assert_eq!(buffer.held(), (count - gone) * part, "{gone} were taken");
+            buffer.consume(part - 1);
+            assert_eq!(buffer.held(), (count - gone) * part, "its end waits");
+            buffer.consume(1);
+        }
+        assert_eq!((buffer.held(), buffer.len()), (0, 0));
     }
 
     #[test]

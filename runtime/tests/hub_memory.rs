@@ -21,6 +21,11 @@ const MESSAGE: usize = 3 << 20;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
+/// Bytes that this process has allocated now.
+pub(crate) fn allocated() -> usize {
+    HELD.load(Ordering::Relaxed)
+}
+
 /// The usual allocator, counting bytes.
 struct Counting;
 

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::hub_memory::allocated;
 use crate::plain::{
-    Does, Frame, Honest, LONG, PLAIN, PLAINBACK, PLAINMUTE, Probe, Raw, call, name, node, probe_at, until,
+    Does, Frame, Honest, LONG, PLAIN, PLAINBACK, PLAINMUTE, Probe, Raw, alone, call, name, node, probe_at,
+    until, until_all_sleep,
 };
 use everywire_model::Ref;
 use everywire_runtime::{Builder, Node, Notice, Quotas};
@@ -178,6 +180,31 @@ fn requests_of_a_peer_that_reads_no_answers_are_not_served() {
         hostile.read_exact(&mut body).unwrap();
         assert_eq!(body.len(), 200_004);
     }
+}
+
+/// Small answers go into one buffer. What that has in memory, and not what is in it, is what the node holds.
+#[test]
+fn answers_that_wait_hold_no_more_memory_than_is_counted() {
+    // The allocations of the whole process are counted.
+    if !alone() {
+        return;
+    }
+    // A buffer that doubles has room for ten million when it has six.
+    let quotas = Quotas { unsent: 6_000_000, first_message: LONG * 100, idle: None, ..Quotas::default() };
+    let (server, address, _) = server(quotas);
+    let mut hostile = from(1, address);
+    assert!(asks(&mut hostile));
+    let requests: Vec<u8> = (1..=2000).flat_map(|id| call(id, "get_bytes", 10_000)).collect();
+    let before = allocated();
+    hostile.write_all(&requests).unwrap();
+    until("answers wait", || server.memory_held() >= 5_900_000);
+    until_all_sleep();
+    let (held, more) = (server.memory_held(), allocated() - before);
+    assert!(more < held + (1 << 20), "{held} bytes are counted, {more} are there");
+    assert!(held < 7_000_000, "{held} bytes are held of six million");
+    // All of them come.
+    let mut answers = vec![0; 2000 * (4 + 9 + 4 + 10_000)];
+    hostile.read_exact(&mut answers).unwrap();
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What an accepted connection holds of the node's memory, and its end when that is too much.
 //!
 //! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
-//! input buffer, what the session holds (half messages, assemblies), bytes to be sent, large bodies of calls
-//! under way, calls that wait for their turn, and those that were given to the pool. Connections of the calling side (`number` 0) weigh nothing but the calls of their
+//! input buffer, what the session holds (half messages, assemblies), the memory of the send buffer (what of it is used and what is not; it
+//! settles first), large bodies of calls under way, calls that wait for their turn, and those that were given to the pool. Connections of the calling side (`number` 0) weigh nothing but the calls of their
 //! peer (`backlog`).
 //!
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
@@ -33,8 +33,11 @@ impl Connection {
         }
         let input = if core.input.is_empty() && !core.large { 0 } else { core.input.capacity() };
         let waiting = (core.in_turn.len() + core.apart) * WAITING;
-        let bytes = (input + core.session.held() + core.session.transmit().len() + core.bodies + waiting)
-            & !(GRAIN - 1);
+        let buffer = core.session.transmit();
+        // What the peer did not take at once may stay for long.
+        buffer.settle();
+        let unsent = buffer.held();
+        let bytes = (input + core.session.held() + unsent + core.bodies + waiting) & !(GRAIN - 1);
         if bytes != core.weight {
             self.tell_weight(core, bytes);
         }
@@ -102,7 +105,7 @@ impl Tenant for Connection {
         if core.failed.is_some() {
             return;
         }
-        if core.large && core.input.is_empty() {
+        if core.input.is_empty() && (core.large || core.session.transmit().is_empty()) {
             core.input = BytesMut::new();
             core.large = false;
             core.session.transmit().shrink();
