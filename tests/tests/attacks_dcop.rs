@@ -5,6 +5,7 @@ use crate::common::foreign::until;
 use crate::common::slow::{trickle, until_cut_off};
 use everywire::Node;
 use everywire_tests::dcop_kitchen::Kitchen;
+use everywire_tests::peers::peak;
 use everywire_tests::servants::Scullery;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -13,7 +14,11 @@ use std::os::unix::net::UnixStream;
 
 /// A server with an application.
 fn target(name: &str) -> (DcopServer, Node) {
-    let server = DcopServer::start(&format!("dcop-attack-{name}"), &[]);
+    frugal(name, &[])
+}
+
+fn frugal(name: &str, options: &[&str]) -> (DcopServer, Node) {
+    let server = DcopServer::start(&format!("dcop-attack-{name}"), options);
     let node = Node::new();
     Scullery::export(&node, "kitchen");
     node.listen(&server.at("app")).expect("it is registered");
@@ -362,4 +367,44 @@ fn random_bytes_harm_nobody() {
     for violation in ["Minor", "OverLimit", "Payload"] {
         until(violation, || server.log().contains(&format!("({violation}, at byte ")));
     }
+}
+
+/// Has a crowd say this once it is admitted, as far as the server takes it, and read nothing. The server has little more in memory than it may
+/// hold for all of them, and serves others.
+fn costs_little(name: &str, peers: usize, says: &[u8]) {
+    let (server, _application) = frugal(name, &["--memory", "64MiB"]);
+    honest(&server);
+    fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").expect("a process of ours");
+    let before = peak(server.pid());
+    let mut crowd: Vec<(UnixStream, &[u8])> = (0..peers).map(|_| (admitted(&server), says)).collect();
+    for _ in 0..5 {
+        for (peer, left) in &mut crowd {
+            peer.set_nonblocking(true).expect("a socket");
+            // One that was closed sends nothing more.
+            while let Ok(sent) = peer.write(left)
+                && sent > 0
+            {
+                *left = &left[sent..];
+            }
+        }
+    }
+    crate::common::rests(server.pid());
+    honest(&server);
+    let more = peak(server.pid()).saturating_sub(before) >> 20;
+    println!("dcop-{name}: {more} MiB more in memory at the most");
+    assert!(more < 118, "{more} MiB more in memory");
+}
+
+#[test]
+fn ends_of_large_messages_held_back_cost_no_more_than_the_memory_of_the_server() {
+    let mut half = call(b"x", b"app", b"kitchen", b"echoText(QString)", &vec![0; (4 << 20) - 4096]);
+    half.truncate(half.len() - 1024);
+    costs_little("held-back", 400, &half);
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_memory_of_the_server() {
+    let register = call(b"", b"DCOPServer", b"", b"registerAs(QCString)", &narrow(b"x"));
+    let asks = call(b"x", b"app", b"kitchen", b"bytes(int)", &200_000i32.to_be_bytes());
+    costs_little("unread", 100, &[register, asks.repeat(60)].concat());
 }

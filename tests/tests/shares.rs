@@ -1,14 +1,19 @@
-//! Attacks on the memory and the places of a server, over every wire that strangers reach by TCP: what they hold stays below the
-//! budget, somebody from elsewhere is served, and whoever finds no place is told why in the words of the wire.
+//! Attacks on the memory and the places of a server, over every wire that strangers reach by TCP, and over Unix sockets: what they hold stays
+//! below the budget, somebody else is served, and whoever finds no place is told why in the words of the wire.
+//!
+//! What the server's process had in memory at the most is printed and compared (`bounded`), not only what it has in the end.
 
 use crate::attacks::request;
 use crate::common::foreign::{PATIENCE, until};
 use crate::common::{Server, scratch};
 use everywire::Node;
 use everywire_tests::bench::IRemoteObject;
+use everywire_tests::peers::peak;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -22,7 +27,7 @@ const HELD_BACK: u32 = 1 << 10;
 const BUDGET: u32 = 64;
 const MORE: u64 = 118 << 20;
 
-/// A wire, and how its peers misbehave.
+/// A wire, and how its peers misbehave. Where the address says `HERE`, the directory of the server is put in.
 struct Attack {
     name: &'static str,
     address: &'static str,
@@ -43,6 +48,22 @@ fn from(last: u8, port: u16) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     stream
+}
+
+/// The same to the server, if it has a port; else a connection to its Unix socket, which is a stream like others.
+fn reach(last: u8, server: &Server) -> TcpStream {
+    let Some((_, path)) = server.address.split_once(":///") else { return from(last, port(server)) };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let stream = UnixStream::connect(format!("/{}", path.trim_end_matches('/'))).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    TcpStream::from(OwnedFd::from(stream))
+}
+
+/// A server on the wire, with the budget.
+fn target(name: &str, address: &str, connections: u32) -> Server {
+    let dir = scratch(name);
+    Server::frugal(&address.replace("HERE", &dir.display().to_string()), &dir, BUDGET, connections)
 }
 
 fn filler() -> Vec<u8> {
@@ -128,11 +149,48 @@ fn dcom_fragments() -> Vec<u8> {
     bytes
 }
 
+/// What a client says that anybody may be, or this user; the answer is `OK` and the 32 digits of the server.
+fn anonymous(_: u16) -> (Vec<u8>, usize) {
+    (b"\0AUTH ANONYMOUS\r\nBEGIN\r\n".to_vec(), 37)
+}
+
+fn external(_: u16) -> (Vec<u8>, usize) {
+    let user: String =
+        rustix::process::getuid().as_raw().to_string().bytes().map(|digit| format!("{digit:02x}")).collect();
+    (format!("\0AUTH EXTERNAL {user}\r\nBEGIN\r\n").into_bytes(), 37)
+}
+
+/// A call of `GetBytes` in D-Bus (specification, "Header Fields"): a path, a member, and the signature of a body that is not here yet.
+fn dbus_call(signature: &str, size: u32) -> Vec<u8> {
+    let mut fields = Vec::new();
+    for (code, kind, text) in [(1, b'o', "/IRemoteObject"), (3, b's', "GetBytes"), (8, b'g', signature)] {
+        if text.is_empty() {
+            continue;
+        }
+        fields.resize(fields.len().next_multiple_of(8), 0);
+        fields.extend([code, 1, kind, 0]);
+        let length = u32::try_from(text.len()).expect("short").to_le_bytes();
+        // The length of a signature is one octet.
+        fields.extend(if kind == b'g' { &length[..1] } else { &length[..] });
+        fields.extend(text.as_bytes());
+        fields.push(0);
+    }
+    let mut says = b"l\x01\0\x01".to_vec();
+    says.extend([size, 1, u32::try_from(fields.len()).expect("short")].iter().flat_map(|n| n.to_le_bytes()));
+    fields.resize(fields.len().next_multiple_of(8), 0);
+    says.extend(fields);
+    says
+}
+
+fn dbus() -> Vec<u8> {
+    [dbus_call("ay", LARGE), (LARGE - 4).to_le_bytes().to_vec(), filler()].concat()
+}
+
 fn nothing(_: u16) -> (Vec<u8>, usize) {
     (Vec::new(), 0)
 }
 
-const ATTACKS: [Attack; 5] = [
+const ATTACKS: [Attack; 9] = [
     Attack { name: "giop", address: "iiop://127.0.0.1:0", greeting: nothing, unfinished: giop },
     Attack {
         name: "giop-fragments",
@@ -158,6 +216,20 @@ const ATTACKS: [Attack; 5] = [
         greeting: bind_pdu,
         unfinished: dcom_fragments,
     },
+    Attack {
+        name: "dbus",
+        address: "dbus://127.0.0.1:0?auth=anonymous",
+        greeting: anonymous,
+        unfinished: dbus,
+    },
+    Attack { name: "dbus-unix", address: "dbus+unix://HERE/s", greeting: external, unfinished: dbus },
+    Attack { name: "giop-unix", address: "iiop+unix://HERE/s", greeting: nothing, unfinished: giop },
+    Attack {
+        name: "net-uds",
+        address: "net.uds://HERE/s.sock?MaxReceivedMessageSize=4194304",
+        greeting: preamble,
+        unfinished: envelope,
+    },
 ];
 
 /// Somebody from another address than the attackers, whose calls must succeed.
@@ -170,10 +242,17 @@ fn honest(server: &Server) {
     }
 }
 
-/// The server does not hold much more than before.
+/// What the server has in memory; the most that it has counts from now on.
+fn before(server: &Server) -> u64 {
+    std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").expect("a process of ours");
+    server.resident()
+}
+
+/// The server has not held much more than before.
 fn bounded(name: &str, server: &Server, before: u64) {
-    let more = server.resident().saturating_sub(before);
-    println!("{name}: {} MiB more in memory", more >> 20);
+    let more = peak(server.pid()).saturating_sub(before);
+    let now = server.resident().saturating_sub(before);
+    println!("{name}: {} MiB more in memory at the most, {} in the end", more >> 20, now >> 20);
     assert!(more < MORE, "{name}: {} MiB more in memory", more >> 20);
 }
 
@@ -185,18 +264,20 @@ fn port(server: &Server) -> u16 {
 
 /// 400 peers hold back the end of a large message each.
 fn hold_back(attack: &Attack) {
-    let server = Server::frugal(attack.address, &scratch(&format!("shares-{}", attack.name)), BUDGET, 16_000);
-    let port = port(&server);
+    let server = target(&format!("shares-{}", attack.name), attack.address, 16_000);
+    // Over a Unix socket nobody asks for it.
+    let port = if server.address.contains(":///") { 1 } else { port(&server) };
     honest(&server);
-    let before = server.resident();
+    let before = before(&server);
     let crowd: Vec<TcpStream> = thread::scope(|scope| {
         let senders: Vec<_> = (0..4)
             .map(|_| {
-                scope.spawn(|| {
+                let server = &server;
+                scope.spawn(move || {
                     let message = (attack.unfinished)();
                     let mut peers = Vec::new();
                     for _ in 0..100 {
-                        let mut peer = from(3, port);
+                        let mut peer = reach(3, server);
                         let (greeting, answer) = (attack.greeting)(port);
                         // Whoever has lost its place is of no use, but stays.
                         if peer.write_all(&greeting).is_ok() && peer.read_exact(&mut vec![0; answer]).is_ok()
@@ -233,22 +314,25 @@ held_back! {
     ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_http: 2,
     ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_net_tcp: 3,
     ends_of_fragmented_messages_held_back_cost_no_more_than_the_budget_over_dcom: 4,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_dbus: 5,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_dbus_and_unix: 6,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_giop_and_unix: 7,
+    ends_of_large_messages_held_back_cost_no_more_than_the_budget_over_net_uds: 8,
 }
 
 /// Peers pipeline requests and read none of the answers, which begin like this where somebody reads them.
 fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8], begins: &[u8]) {
-    let server = Server::frugal(address, &scratch(&format!("unread-{name}")), BUDGET, 16_000);
-    let port = port(&server);
+    let server = target(&format!("unread-{name}"), address, 16_000);
     honest(&server);
-    let before = server.resident();
     // The requests are good ones: whoever reads gets a large answer.
-    let mut reader = from(2, port);
+    let mut reader = reach(2, &server);
     reader.write_all(requests.get(..requests.len() / 2).expect("some")).expect("sent");
     let mut answer = [0; 100_000];
     reader.read_exact(&mut answer).expect("answers");
     assert!(answer.starts_with(begins), "{}", answer[..200].escape_ascii());
     drop(reader);
-    let mut crowd: Vec<(TcpStream, &[u8])> = (0..peers).map(|_| (from(3, port), requests)).collect();
+    let before = before(&server);
+    let mut crowd: Vec<(TcpStream, &[u8])> = (0..peers).map(|_| (reach(3, &server), requests)).collect();
     for _ in 0..5 {
         for (peer, left) in &mut crowd {
             peer.set_nonblocking(true).expect("a socket");
@@ -261,7 +345,9 @@ fn pipeline(name: &str, address: &str, peers: usize, requests: &[u8], begins: &[
         }
         honest(&server);
     }
+    server.rests();
     bounded(name, &server, before);
+    honest(&server);
     drop(crowd);
     honest(&server);
 }
@@ -291,6 +377,56 @@ fn pages_that_nobody_reads_cost_no_more_than_the_budget_over_http() {
     pipeline("http-pages", "basic://127.0.0.1:0", 20, page.repeat(2000).as_bytes(), b"HTTP/1.1 200 OK\r\n");
 }
 
+/// A preamble, and requests for 200,000 octets as text (SOAP 1.2): each of the octets is more than one in the answer, and is made for it.
+fn soap_in_records() -> Vec<u8> {
+    let place = "net.tcp://127.0.0.1:1/IRemoteObject";
+    let mut all = preamble(1).0;
+    // The encoding is UTF-8 (MC-NMF, 2.2.3.4.1).
+    let at = all.len() - 2;
+    all[at] = 3;
+    for number in 0..200 {
+        let envelope = format!(
+            "<s:Envelope xmlns:s=\"http://www.w3.org/2003/05/soap-envelope\" xmlns:a=\"http://www.w3.org/2005/08/addressing\"><s:Header>\
+             <a:Action s:mustUnderstand=\"1\">http://tempuri.org/IRemoteObject/GetBytes</a:Action>\
+             <a:MessageID>urn:uuid:00000000-0000-0000-0000-{number:012}</a:MessageID>\
+             <a:ReplyTo><a:Address>http://www.w3.org/2005/08/addressing/anonymous</a:Address></a:ReplyTo>\
+             <a:To s:mustUnderstand=\"1\">{place}</a:To></s:Header>\
+             <s:Body><GetBytes xmlns=\"http://tempuri.org/\"><n>200000</n></GetBytes></s:Body></s:Envelope>"
+        );
+        let size = envelope.len();
+        all.extend([
+            6,
+            u8::try_from(size & 0x7f).expect("seven bits") | 0x80,
+            u8::try_from(size >> 7).expect("small"),
+        ]);
+        all.extend(envelope.as_bytes());
+    }
+    all
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_net_tcp() {
+    let address = "net.tcp://127.0.0.1:0?security=none&encoding=text";
+    pipeline("net.tcp-calls", address, 100, &soap_in_records(), b"\x0b\x06");
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_net_uds() {
+    pipeline("net-uds-calls", "net.uds://HERE/s.sock?encoding=text", 100, &soap_in_records(), b"\x0b\x06");
+}
+
+fn dbus_calls(greeting: (Vec<u8>, usize)) -> Vec<u8> {
+    let call = [dbus_call("i", 4), 200_000u32.to_le_bytes().to_vec()].concat();
+    [greeting.0, call.repeat(200)].concat()
+}
+
+#[test]
+fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_dbus() {
+    let requests = dbus_calls(anonymous(0));
+    pipeline("dbus-calls", "dbus://127.0.0.1:0?auth=anonymous", 100, &requests, b"OK ");
+    pipeline("dbus-unix-calls", "dbus+unix://HERE/s", 100, &dbus_calls(external(0)), b"OK ");
+}
+
 #[test]
 fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_iiop() {
     // Requests of GIOP 1.2 for 200,000 octets (CORBA 3.0, 15.4.2): a number, that an answer is wanted, the object's key.
@@ -316,6 +452,7 @@ fn answers_that_nobody_reads_cost_no_more_than_the_budget_over_iiop() {
         .collect();
     // A reply without fragments that holds more than the octets: little-endian as ours are.
     pipeline("iiop-calls", "iiop://127.0.0.1:0", 100, &requests, b"GIOP\x01\x02\x01\x01");
+    pipeline("iiop-unix-calls", "iiop+unix://HERE/s", 100, &requests, b"GIOP\x01\x02\x01\x01");
 }
 
 /// Two clients hold both places that there are, and call all the time. Who comes beside them is told why in these words.
@@ -374,19 +511,8 @@ fn newcomers_without_a_place_are_told_why_over_net_tcp() {
 
 #[test]
 fn newcomers_without_a_place_are_told_why_over_dbus() {
-    // Anybody may come here. The greeting in one piece, then a call whose header has a path and a member (specification, "Header Fields").
-    let mut fields = Vec::new();
-    for (code, kind, text) in [(1, b'o', "/IRemoteObject"), (3, b's', "GetBytes")] {
-        fields.resize(fields.len().next_multiple_of(8), 0);
-        fields.extend([code, 1, kind, 0]);
-        fields.extend(u32::try_from(text.len()).expect("short").to_le_bytes());
-        fields.extend(text.as_bytes());
-        fields.push(0);
-    }
-    let mut says = b"\0AUTH ANONYMOUS\r\nBEGIN\r\nl\x01\0\x01\0\0\0\0\x01\0\0\0".to_vec();
-    says.extend(u32::try_from(fields.len()).expect("short").to_le_bytes());
-    fields.resize(fields.len().next_multiple_of(8), 0);
-    says.extend(fields);
+    // Anybody may come here. The greeting in one piece, then a call.
+    let says = [anonymous(0).0, dbus_call("", 0)].concat();
     let address = "dbus://127.0.0.1:0?auth=anonymous";
     let attack = Attack { name: "dbus", address, greeting: nothing, unfinished: Vec::new };
     turned_away(&attack, &says, |said| {
