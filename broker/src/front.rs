@@ -14,6 +14,7 @@
 use crate::callbacks::CallbackGate;
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
+use crate::interfaces;
 use crate::metrics::Metrics;
 use crate::passage::{Passage, there};
 use crate::route::Route;
@@ -261,6 +262,12 @@ impl Servant for InterfaceServant {
             false => Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call"),
         };
         request.answer(Answer::Failed(&failure));
+    }
+
+    fn find_interface(&self, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        let (Some(front), Some(route)) = (self.front.upgrade(), routes.first()) else { return false };
+        interfaces::find(route, &front, key, fits)
     }
 
     fn opened(&self, link: &Arc<dyn Link>) {

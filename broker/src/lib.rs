@@ -28,6 +28,7 @@ mod cross;
 mod front;
 mod health;
 mod hops;
+mod interfaces;
 mod json;
 mod limits;
 mod log;

@@ -172,6 +172,11 @@ impl References {
         })
     }
 
+    /// Whether an object is served under this key.
+    pub(crate) fn holds(&self, key: &[u8]) -> bool {
+        self.held().meant.contains_key(key)
+    }
+
     /// Nobody answers behind one of them, whose target knows that.
     pub(crate) fn missed(&self) {
         self.missed.store(true, Ordering::Release);

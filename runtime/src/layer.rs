@@ -116,6 +116,10 @@ impl Servant for Layered {
         self.servant.locate(key, type_id)
     }
 
+    fn find_interface(&self, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
+        self.servant.find_interface(key, fits)
+    }
+
     fn opened(&self, link: &Arc<dyn Link>) {
         self.servant.opened(link);
     }

@@ -9,12 +9,15 @@ use everywire::model::{Body, Hold, Outcome, Shape, Value, Variant};
 use everywire::{
     Audience, Failure, Kind, LoanHandle, Node, Notice, Ref, Reference, Signaller, Success, WeakNode,
 };
+use everywire_broker::{Broker, Config};
 use everywire_dcom::standard::contracts;
 use everywire_dcom::standard::guid::Guid;
+use everywire_tests::peers::root;
 use station::{
     FILETIME, HRESULT, IEnumSAMPLE, IID, IStation, IStationEvents, IStationGroup, IStationName, SAMPLE,
     STATION_E_UNKNOWNITEM, STATION_S_RATE, StationGroup, StationGroupOnChange, Works,
 };
+use std::fs;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -26,6 +29,8 @@ mod station {
 
 /// How long a test waits at the most; it ends with an event.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// The class of stations.
+const WORKS: &str = "7c1b1b40-6a0c-4e77-9f5c-0c6f7e3a2b08";
 /// Items from here on are not known.
 const UNKNOWN: u32 = 100;
 
@@ -400,6 +405,64 @@ fn impacket_sees_codes_and_counts_and_gets_the_interface_it_asks_for() {
         let ended = [plant.ended.recv_timeout(PATIENCE), plant.ended.recv_timeout(PATIENCE)];
         assert_eq!(ended, [Ok(10), Ok(10)], "{:?}", plant.server.exported());
     }
+}
+
+/// A broker before a station, with its contract.
+fn brokered(name: &str, front: &str, to: &str) -> Broker {
+    let whole = fs::read_to_string(root().join("tests/contracts/station.midl")).unwrap();
+    let contract = scratch(name).join("station.midl");
+    // Enumerators of texts are no part of the contract.
+    fs::write(&contract, whole.replace("HRESULT Names([out] LPENUMSTRING *ppEnum);", "")).unwrap();
+    let text = format!(
+        "[listen.front]\naddress = \"{front}\"\n[[route]]\nname = \"station\"\nto = \"{to}\"\n\
+         contract = \"{}\"\ninterface = \"Works\"\n",
+        contract.display()
+    );
+    let config = Config::parse(&text, "broker.toml", &root()).unwrap_or_else(|wrong| panic!("{wrong}"));
+    Broker::start(config, Arc::new(|_: &str| ())).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+/// An object passes by one interface, and has at the broker all that it has itself, as far as the contract knows them.
+#[test]
+fn an_object_behind_a_broker_has_the_interfaces_that_it_has() {
+    let plant = plant();
+    let broker = brokered(
+        "interfaces",
+        "dcom://127.0.0.1:0?level=none",
+        &plant.server.print_friendly(&plant.server.reference("station").unwrap()),
+    );
+    let station = plant.client.connect::<dyn IStation>(&broker.references()[0].1).unwrap();
+    let added = station.add_group("Reactor", 100, &IID::of::<dyn IStationName>()).unwrap();
+    let name = plant.client.narrow::<dyn IStationName>(added.value.1.unwrap()).unwrap();
+    assert_eq!(name.get_name().unwrap().as_deref(), Some("Reactor"));
+    let group = name.query::<dyn IStationGroup>().unwrap().expect("it is a group");
+    assert_eq!(group.browse_item_ids().unwrap().1, [1, 2]);
+    // What it gives away by the other interface leads to the broker, too.
+    let samples = group.create_enumerator(&IID::of::<dyn IEnumSAMPLE>()).unwrap().unwrap();
+    let samples = plant.client.narrow::<dyn IEnumSAMPLE>(samples).unwrap();
+    assert_eq!(samples.next(2).unwrap().value, vec![sample(0), sample(1)]);
+    // What it has not, it has not at the broker; and an object of the file has the interface that the file names.
+    assert!(name.query::<dyn IStation>().unwrap().is_none());
+    assert!(name.query::<dyn IEnumSAMPLE>().unwrap().is_none());
+    assert!(station.query::<dyn IStationName>().unwrap().is_none());
+}
+
+#[test]
+fn impacket_asks_for_interfaces_behind_a_broker() {
+    let test = "impacket_asks_for_interfaces_behind_a_broker";
+    let Some(impacket) = impacket(test) else { return };
+    if !alone(test) {
+        return;
+    }
+    let file = users(&scratch("interfaces-users"));
+    let (server, file) = (Node::new(), file.display());
+    server.listen(&format!("dcom://127.0.0.1:1135?users={file}")).unwrap();
+    let _plant = plant_of(server);
+    let password: String = PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let to = format!("dcom://{DOMAIN};{USER}:{password}@127.0.0.1:1135/{WORKS}");
+    let _broker = brokered("interfaces-impacket", &format!("dcom://127.0.0.1:135?users={file}"), &to);
+    let said = run(impacket("station").arg("privacy"));
+    assert!(said.lines().last() == Some("ok"), "{said}");
 }
 
 #[test]

@@ -30,7 +30,13 @@ pub fn iid(interface: &Interface) -> Uuid {
     std::iter::once(&interface.id)
         .chain(given)
         .find_map(|id| plain(id))
-        .unwrap_or_else(|| Uuid::new_v5(&INTERFACES, interface.id.as_bytes()))
+        .unwrap_or_else(|| iid_of_id(&interface.id))
+}
+
+/// The IID of the interface with this identity, where that is all that is known of it: as [`iid`] of an interface that names no other.
+#[must_use]
+pub fn iid_of_id(id: &str) -> Uuid {
+    plain(id).unwrap_or_else(|| Uuid::new_v5(&INTERFACES, id.as_bytes()))
 }
 
 /// The IID of the interface through which an interface's own signals are delivered, where its contract names none:

@@ -32,7 +32,7 @@ use crate::report::Report;
 use everywire_model::Contract;
 use std::path::{Path, PathBuf};
 
-pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, sink_iid};
+pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, iid_of_id, sink_iid};
 pub use made::listener_of;
 pub use print::print;
 

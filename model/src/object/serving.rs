@@ -78,6 +78,12 @@ pub trait Servant: Send + Sync {
         Ok(())
     }
 
+    /// Of one that stands for an object elsewhere: whether that object has another interface, one that fits and that nobody here serves yet.
+    /// If so, it is served under the same key when this returns. Asks the object, and may wait for it.
+    fn find_interface(&self, _key: &[u8], _fits: &dyn Fn(&Interface) -> bool) -> bool {
+        false
+    }
+
     /// Of one that answers for a prefix of keys: a connection is there by which calls may come, or whose other end may only listen.
     /// Calls of it come when this is over: what waits for long keeps them waiting.
     fn opened(&self, _link: &Arc<dyn Link>) {}

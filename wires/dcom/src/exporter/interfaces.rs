@@ -27,12 +27,19 @@ impl Exporter {
             let known = |proxy: Arc<Proxy>| iid == IUNKNOWN || proxy.ipid(iid).is_some();
             return self.exports.stands_for(key).is_some_and(known);
         }
-        let callable = |held: &Interface| {
-            !matches!(held.kind, InterfaceKind::Class | InterfaceKind::Procedures) && iid_of(held) == iid
-        };
+        let callable = |held: &Interface| is_callable_as(held, iid);
         iid == IUNKNOWN
             || servants.iter().any(|servant| find(servant.interface(), &callable).is_some())
             || standard::offers(self, key, iid)
+    }
+
+    /// The same, where what is served under the key may stand for an object elsewhere that has more interfaces: it is asked for those that
+    /// it does not offer here. May wait for it.
+    pub fn finds(&self, key: &[u8], iid: Uuid) -> bool {
+        let fits = |held: &Interface| is_callable_as(held, iid);
+        self.offers(key, iid)
+            || (self.objects.servants(key).iter().any(|servant| servant.find_interface(key, &fits))
+                && self.offers(key, iid))
     }
 
     /// The servants that stand by for every object, and for the node.
@@ -40,4 +47,9 @@ impl Exporter {
         let made = || self.arc().map(|this| standard::servants(&this)).unwrap_or_default();
         self.servants.get_or_init(made)
     }
+}
+
+/// Whether objects are called by this interface, and it has this IID.
+fn is_callable_as(interface: &Interface, iid: Uuid) -> bool {
+    !matches!(interface.kind, InterfaceKind::Class | InterfaceKind::Procedures) && iid_of(interface) == iid
 }

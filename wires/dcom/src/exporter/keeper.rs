@@ -24,6 +24,7 @@ use crate::security::Level;
 use crate::standard::object_exporter::OBJECT_EXPORTER;
 use crate::standard::rem_unknown::REM_UNKNOWN;
 use crate::stub::Get;
+use everywire_idl::midl;
 use everywire_model::{Body, Endpoint, Failure, Initiator, Kind, Object};
 use std::collections::HashSet;
 use std::sync::{Mutex, Weak};
@@ -204,12 +205,9 @@ impl Exporter {
     /// Whether an object elsewhere has the interface with this identity. One that was not called yet is reached first.
     ///
     /// # Errors
-    /// The identity is no IID, or the object cannot be asked.
+    /// The object cannot be asked.
     pub(super) fn has_interface(&self, object: &Object, interface: &str) -> Result<bool, Failure> {
-        let Ok(iid) = interface.parse() else {
-            let what = format!("`{interface}` is no IID");
-            return Err(Failure::bad_argument(what));
-        };
+        let iid = midl::iid_of_id(interface);
         let proxy = |object: &Object| {
             let found = object.target().found_at();
             let reference = found.as_ref().unwrap_or_else(|| object.reference());

@@ -67,7 +67,7 @@ fn query_interfaces<T>(
     // The references that the caller holds on one interface may be the last.
     let _hold = exporter.hold(&key);
     let ask =
-        |iid: &Uuid| if exporter.offers(&key, *iid) { Ok(export(&key, *iid)) } else { Err(E_NOINTERFACE) };
+        |iid: &Uuid| if exporter.finds(&key, *iid) { Ok(export(&key, *iid)) } else { Err(E_NOINTERFACE) };
     query.iids.iter().map(ask).collect()
 }
 
