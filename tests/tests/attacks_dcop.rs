@@ -34,28 +34,6 @@ fn honest(server: &DcopServer) {
     }
 }
 
-/// The cookie of the protocol for this server.
-fn cookie(server: &DcopServer, protocol: &str) -> Vec<u8> {
-    let file = std::env::var_os("ICEAUTHORITY").expect("it is set");
-    let data = fs::read(file).expect("cookies");
-    let (mut at, mut found) = (0, None);
-    while at < data.len() {
-        let fields: Vec<Vec<u8>> = (0..5)
-            .map(|_| {
-                let size = usize::from(u16::from_be_bytes([data[at], data[at + 1]]));
-                let field = data[at + 2..at + 2 + size].to_vec();
-                at += 2 + size;
-                field
-            })
-            .collect();
-        let netid = String::from_utf8_lossy(&fields[2]).into_owned();
-        if fields[0] == protocol.as_bytes() && netid.ends_with(&format!(":{}", server.socket().display())) {
-            found = Some(fields[4].clone());
-        }
-    }
-    found.expect("a cookie for this server")
-}
-
 fn string(text: &str) -> Vec<u8> {
     let mut bytes = u16::try_from(text.len()).expect("short").to_le_bytes().to_vec();
     bytes.extend(text.as_bytes());
@@ -98,7 +76,7 @@ fn receive(stream: &mut UnixStream) -> (u8, Vec<u8>) {
 /// A connection whose handshake is over.
 fn admitted(server: &DcopServer) -> UnixStream {
     let mut stream = server.connect();
-    let steps = handshake(&cookie(server, "ICE"));
+    let steps = handshake(&server.cookie("ICE"));
     for (step, answer) in steps.iter().zip([1, 3, 6, 3, 8]) {
         stream.write_all(step).expect("sent");
         assert_eq!(receive(&mut stream).0, answer);
@@ -199,7 +177,7 @@ fn slow_senders_harm_nobody() {
 #[test]
 fn cve_2017_2626_cookies_are_strong_and_private() {
     let mut server = DcopServer::start("dcop-attack-cookie", &[]);
-    let (first, other) = (cookie(&server, "ICE"), cookie(&server, "DCOP"));
+    let (first, other) = (server.cookie("ICE"), server.cookie("DCOP"));
     assert_eq!((first.len(), other.len()), (16, 16));
     assert_ne!(first, other);
     let file = std::env::var_os("ICEAUTHORITY").expect("it is set");
@@ -207,11 +185,11 @@ fn cve_2017_2626_cookies_are_strong_and_private() {
     assert_eq!(fs::metadata(server.file()).expect("a file").permissions().mode() & 0o077, 0);
     server.terminate();
     server.again();
-    assert_ne!(cookie(&server, "ICE"), first, "each server has cookies of its own");
+    assert_ne!(server.cookie("ICE"), first, "each server has cookies of its own");
     // The other protocol's cookie, a part of the right one, none, one with more behind.
-    let right = cookie(&server, "ICE");
+    let right = server.cookie("ICE");
     let longer = [&right[..], b"x"].concat();
-    for wrong in [&cookie(&server, "DCOP")[..], &right[..15], &[], &longer] {
+    for wrong in [&server.cookie("DCOP")[..], &right[..15], &[], &longer] {
         let mut stream = server.connect();
         for step in handshake(wrong) {
             // It closes before everything is sent.
@@ -336,7 +314,7 @@ fn random_bytes_harm_nobody() {
         state ^= state << 17;
         state
     };
-    let secret = cookie(&server, "ICE");
+    let secret = server.cookie("ICE");
     for round in 0..500 {
         let admit = round % 2 == 0;
         let mut bytes = if admit {

@@ -33,6 +33,7 @@ mod dcom_peers;
 mod dcom_samba;
 mod dcom_wine;
 mod dcop;
+mod dcop_passing;
 mod depth;
 mod documents;
 mod endings;

@@ -97,6 +97,27 @@ impl DcopServer {
         stream
     }
 
+    /// The cookie of a protocol for this server.
+    pub fn cookie(&self, protocol: &str) -> Vec<u8> {
+        let data = fs::read(authority()).expect("cookies");
+        let (mut at, mut found) = (0, None);
+        while at < data.len() {
+            let fields: Vec<Vec<u8>> = (0..5)
+                .map(|_| {
+                    let size = usize::from(u16::from_be_bytes([data[at], data[at + 1]]));
+                    let field = data[at + 2..at + 2 + size].to_vec();
+                    at += 2 + size;
+                    field
+                })
+                .collect();
+            let netid = String::from_utf8_lossy(&fields[2]).into_owned();
+            if fields[0] == protocol.as_bytes() && netid.ends_with(&format!(":{}", self.socket().display())) {
+                found = Some(fields[4].clone());
+            }
+        }
+        found.expect("a cookie for this server")
+    }
+
     /// The address of an application or an object at this server.
     pub fn at(&self, target: &str) -> String {
         format!("dcop+unix://{}#{target}", self.socket.display())
