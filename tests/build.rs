@@ -13,6 +13,7 @@ fn main() {
     everywire_codegen::compile("contracts/properties.idl");
     everywire_codegen::compile("contracts/price.idl");
     everywire_codegen::compile("contracts/shop.idl");
+    everywire_codegen::compile("contracts/family.idl");
     everywire_codegen::compile("contracts/stock.idl");
     everywire_codegen::compile("contracts/station.midl");
     everywire_codegen::compile("contracts/torture.midl");

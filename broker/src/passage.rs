@@ -19,7 +19,9 @@ use crate::config::Mode;
 use crate::copies::{CallResult, CopyTicket};
 use crate::front::Front;
 use crate::hops;
+use crate::interfaces::{self, Found};
 use crate::limits::Permit;
+use crate::references;
 use crate::route::Route;
 use crate::told::{told, unreadable};
 use crate::upstream::Upstream;
@@ -63,6 +65,8 @@ pub(crate) struct Passage {
     /// Its place among the calls of its listener, whose callers may withdraw them; nothing for what nobody waits for.
     entry: Option<Entry>,
     answered: bool,
+    /// What objects in the answer have said that they are.
+    found: Vec<Found>,
     permit: Permit,
 }
 
@@ -142,6 +146,7 @@ impl Passage {
             hops,
             entry,
             answered: false,
+            found: Vec::new(),
             permit,
         };
         Box::new(passage).send();
@@ -251,8 +256,8 @@ impl Passage {
         }
         let resolver = self.request.link().resolver();
         let to_callers = !self.route.faces_callers;
-        let sides =
-            ValueFlow { route: &self.route, resolver, to: self.far(), back: self.near.clone(), to_callers };
+        let (to, back) = (self.far(), self.near.clone());
+        let sides = ValueFlow { route: &self.route, resolver, to, back, to_callers, found: &[] };
         sides.lead(body, &operation.arguments)
     }
 
@@ -297,8 +302,7 @@ impl Passage {
                     None => self.fail(&failure),
                 }
             }
-            Outcome::Done(body) => self.done(&body),
-            Outcome::Raised(raised) => self.raised(&raised),
+            outcome @ (Outcome::Done(_) | Outcome::Raised(_)) => self.has_answered(outcome),
             Outcome::Moved(reference) => self.moved(&reference),
             Outcome::Failed(failure) => {
                 if self.may_try_again(&failure) {
@@ -343,13 +347,42 @@ impl Passage {
         if !self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry) {
             return Ok(Values::default());
         }
+        let led = self.back().lead(body, list);
+        led.map_err(|failure| unreadable(failure).with_completed(Completed::Yes))
+    }
+
+    /// The sides of what comes back.
+    fn back(&self) -> ValueFlow<'_> {
         let target = self.target.and_then(|at| self.route.targets.get(at));
         let resolver = target.map(|target| target.object.target().resolver());
         let resolver = resolver.unwrap_or_else(|| self.request.link().resolver());
-        let to_callers = self.route.faces_callers;
-        let sides =
-            ValueFlow { route: &self.route, resolver, to: self.near.clone(), back: self.far(), to_callers };
-        sides.lead(body, list).map_err(|failure| unreadable(failure).with_completed(Completed::Yes))
+        let (to, back, to_callers) = (self.near.clone(), self.far(), self.route.faces_callers);
+        ValueFlow { route: &self.route, resolver, to, back, to_callers, found: &self.found }
+    }
+
+    /// Passes on what came back. Objects in it are first asked what they are, where only they know.
+    fn has_answered(mut self: Box<Self>, outcome: Outcome<Body>) {
+        let carries = self.route.facts.get(self.index).is_some_and(|facts| facts.answers_carry);
+        let questions = match (&outcome, self.operation()) {
+            _ if !carries || !self.route.derives => Vec::new(),
+            (Outcome::Done(body), Some(operation)) => self.back().questions(body, &operation.results),
+            _ => Vec::new(),
+        };
+        if !questions.is_empty() {
+            return interfaces::ask(questions, move |found| {
+                self.found = found;
+                self.pass_back(outcome);
+            });
+        }
+        self.pass_back(outcome);
+    }
+
+    fn pass_back(self, outcome: Outcome<Body>) {
+        match outcome {
+            Outcome::Done(body) => self.done(&body),
+            Outcome::Raised(raised) => self.raised(&raised),
+            Outcome::Moved(_) | Outcome::Failed(_) => {}
+        }
     }
 
     /// Results of a call that nobody here reads.
@@ -492,29 +525,10 @@ impl Passage {
             _ => route.log.detail("failed", fields),
         }
         if route.opaque.is_none() && route.key.is_empty() {
-            self.noted_behind(failure.kind());
+            references::noted(&route, self.near.as_ref(), self.request.key(), failure.kind());
         }
         self.request.answer(Answer::Failed(&told));
         self.over();
-    }
-
-    /// A call of an object behind a reference failed.
-    fn noted_behind(&self, kind: Kind) {
-        let route = &self.route;
-        match (kind, &self.near) {
-            // It is no more: nobody needs its reference.
-            (Kind::NoObject, Some(near)) => {
-                if let Some(left) = route.references.forget(self.request.key()) {
-                    near.withdraw(self.request.key());
-                    route.metrics.references.set(left);
-                }
-            }
-            (Kind::Unreachable, _) => {
-                route.targets.iter().for_each(|target| target.missed());
-                route.references.missed();
-            }
-            _ => {}
-        }
     }
 
     /// Notes how long it took; called once for each call that was answered.

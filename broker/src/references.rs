@@ -13,6 +13,7 @@
 
 use crate::balance::Candidate;
 use crate::front::Front;
+use crate::interfaces::{self, Found, Question};
 use crate::route::Route;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::shape::Referent;
@@ -81,6 +82,15 @@ pub(crate) struct ReferenceFlow<'w> {
     pub(crate) back: Option<&'w Arc<Front>>,
     /// Whether it is given to those who call the route, and not to its targets.
     pub(crate) to_callers: bool,
+    /// Objects that were asked for more interfaces.
+    pub(crate) found: &'w [Found],
+}
+
+impl ReferenceFlow<'_> {
+    /// Where something is given, and what is meant.
+    fn mapping(&self, to: &Front, original: &Reference) -> MappingKey {
+        (to.bound().to_owned(), self.to_callers, original.clone())
+    }
 }
 
 impl References {
@@ -115,11 +125,15 @@ impl References {
                 "this route passes no references that way: no listener of the broker faces the target",
             )
         })?;
-        let id = (to.bound().to_owned(), way.to_callers, original.clone());
+        let id = way.mapping(to, &original);
         if let Some(given) = self.held().given.get(&id) {
             return Ok(given.clone());
         }
-        let interface = interface(route, referent, &original)?;
+        let found = way.found.iter().find(|found| found.reference == original);
+        let (interface, others) = match found.and_then(|found| found.interfaces.split_first()) {
+            Some((first, others)) => (first.clone(), others),
+            None => (interface(route, referent, &original)?, &[][..]),
+        };
         let object = resolver.resolve(&original)?.typed(interface.clone());
         let key = fresh()?;
         let back = way.back.map(Arc::downgrade);
@@ -149,7 +163,10 @@ impl References {
             .with_hint("raise `references` of the route"));
         }
         let (at, own) = (Arc::downgrade(to), Arc::downgrade(&behind));
-        let given = to.serve(&key, interface, behind);
+        let given = to.serve(&key, interface, Arc::clone(&behind));
+        for other in others {
+            to.serve(&key, other.clone(), interfaces::by(&behind, other));
+        }
         held.given.insert(id.clone(), given.clone());
         held.meant.insert(key, Mapping { place: id, given: given.clone(), route: own, at });
         let count = held.meant.len();
@@ -157,6 +174,29 @@ impl References {
         withdraw(lost);
         route.metrics.references.set(gauge(count));
         Ok(given)
+    }
+
+    /// What an object is to be asked before its reference is passed on; nothing, if that was passed on before, or if the contract has no
+    /// interface that it might have beside the one by which it would be passed.
+    pub(crate) fn question(
+        &self,
+        route: &Arc<Route>,
+        referent: &Referent,
+        original: &Reference,
+        resolver: &dyn Resolver,
+        way: &ReferenceFlow<'_>,
+    ) -> Option<Question> {
+        let to = way.to.filter(|_| !original.profiles.is_empty())?;
+        // Its callers ask by themselves (`interfaces::find`).
+        if to.wire.makes_objects() || self.stands_for(original).is_some() {
+            return None;
+        }
+        if self.held().given.contains_key(&way.mapping(to, original)) {
+            return None;
+        }
+        let known = interface(route, referent, original).ok()?;
+        let object = resolver.resolve(original).ok()?.typed(known.clone());
+        Question::new(&route.contract, original, object, known)
     }
 
     /// What a reference of ours stands for, if it is one: the key is known, and one of its addresses is ours.
@@ -200,6 +240,24 @@ impl References {
         drop(held);
         withdraw(lost);
         left
+    }
+}
+
+/// A call of an object behind a reference failed.
+pub(crate) fn noted(route: &Route, near: Option<&Arc<Front>>, key: &[u8], kind: Kind) {
+    match (kind, near) {
+        // It is no more: nobody needs its reference.
+        (Kind::NoObject, Some(near)) => {
+            if let Some(left) = route.references.forget(key) {
+                near.withdraw(key);
+                route.metrics.references.set(left);
+            }
+        }
+        (Kind::Unreachable, _) => {
+            route.targets.iter().for_each(|target| target.missed());
+            route.references.missed();
+        }
+        _ => {}
     }
 }
 

@@ -21,6 +21,7 @@ use crate::copies::{Copier, Subject};
 use crate::cross::carries;
 use crate::front::{Front, fingerprint};
 use crate::hops;
+use crate::interfaces;
 use crate::limits::Limits;
 use crate::log::Log;
 use crate::metrics::{Metrics, RouteMetrics};
@@ -48,6 +49,8 @@ pub(crate) struct Route {
     pub(crate) listens: Vec<usize>,
     /// What is known of each operation.
     pub(crate) facts: Vec<Facts>,
+    /// Whether objects may have an interface that is derived from the one by which their references pass.
+    pub(crate) derives: bool,
     /// Where callers have to be; none: anywhere.
     peer: Vec<Caller>,
     /// CallerIdentity callers have to have proved to be.
@@ -224,6 +227,7 @@ impl Route {
             key: plan.key.clone(),
             listens: plan.listens.clone(),
             facts,
+            derives: interfaces::derives(&plan.contract),
             peer: config.matches.peer.clone(),
             user: config.matches.user.clone(),
             lists: Arc::new(Lists { allow: config.allow.clone(), deny: config.deny.clone() }),
@@ -282,6 +286,7 @@ impl Route {
             name: self.name.clone(),
             contract: Arc::clone(&self.contract),
             facts: facts(&interface, |_, _| (true, false)),
+            derives: self.derives,
             interface,
             key: Bytes::new(),
             listens: Vec::new(),

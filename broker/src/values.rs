@@ -5,6 +5,7 @@
 
 use crate::cross::{self, Replace};
 use crate::front::Front;
+use crate::interfaces::{Found, Question};
 use crate::references::ReferenceFlow;
 use crate::route::Route;
 use crate::validate::Reader;
@@ -30,6 +31,8 @@ pub(crate) struct ValueFlow<'s> {
     pub(crate) back: Option<Arc<Front>>,
     /// Whether it is the route's callers who get them, and not its targets.
     pub(crate) to_callers: bool,
+    /// Objects that were asked for more interfaces.
+    pub(crate) found: &'s [Found],
 }
 
 impl ValueFlow<'_> {
@@ -39,8 +42,7 @@ impl ValueFlow<'_> {
     /// The values do not decode, or a reference cannot be passed on.
     pub(crate) fn lead(&self, body: &Body, list: &Shape) -> Result<Values, Failure> {
         let led = RefCell::new(Vec::new());
-        let way =
-            ReferenceFlow { to: self.to.as_ref(), back: self.back.as_ref(), to_callers: self.to_callers };
+        let way = self.references();
         let lead = |referent: &Referent, reference: Reference| {
             let references = &self.route.references;
             let given = references.lead(self.route, referent, reference, &*self.resolver, &way)?;
@@ -50,6 +52,35 @@ impl ValueFlow<'_> {
         let replace: &Replace<'_> = &lead;
         cross::pass(body, list, &mut Reader { strict: false }, Some(replace))?;
         Ok(Values { led: Some(led.into_inner()) })
+    }
+
+    /// Which objects in the values may have more interfaces than they say. Values that cannot be read are told by [`Self::lead`].
+    pub(crate) fn questions(&self, body: &Body, list: &Shape) -> Vec<Question> {
+        let asked = RefCell::new(Vec::new());
+        let way = self.references();
+        let ask = |referent: &Referent, reference: Reference| {
+            let references = &self.route.references;
+            asked.borrow_mut().extend(references.question(
+                self.route,
+                referent,
+                &reference,
+                &*self.resolver,
+                &way,
+            ));
+            Ok(reference)
+        };
+        let replace: &Replace<'_> = &ask;
+        let read = cross::pass(body, list, &mut Reader { strict: false }, Some(replace));
+        read.map(|()| asked.into_inner()).unwrap_or_default()
+    }
+
+    fn references(&self) -> ReferenceFlow<'_> {
+        ReferenceFlow {
+            to: self.to.as_ref(),
+            back: self.back.as_ref(),
+            to_callers: self.to_callers,
+            found: self.found,
+        }
     }
 }
 

@@ -84,3 +84,9 @@ pub mod locker {
 pub mod bell {
     everywire::include_contract!("bell");
 }
+
+/// `family.idl`, objects that are more than the reference to them says.
+#[allow(missing_docs)]
+pub mod family {
+    everywire::include_contract!("family");
+}

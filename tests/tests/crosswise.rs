@@ -18,6 +18,7 @@ use everywire::Node;
 use everywire_broker::{Broker, Config};
 use everywire_derby::buses::{Bus, Program};
 use everywire_tests::peers::{here, root};
+use everywire_tests::servants::family::{house, without_leaf};
 use everywire_tests::workshop::once;
 use std::fs;
 use std::io::{Read, Write};
@@ -268,6 +269,23 @@ fn omniorb_calls_omniorb_and_is_called_back_by_two_brokers() {
         let told = || format!("{}\n{}\n{}", server.errors(), far.told(), near.told());
         assert!(said.success, "{mode:?}: {}{}\n{}", said.out, said.err, told());
     }
+}
+
+/// omniORB's client gets objects by a broker whose contract does not know what they are, or whose references say too little, and narrows
+/// them to what the contract knows.
+#[test]
+fn omniorb_narrows_what_it_gets_by_a_broker() {
+    let test = "omniorb_narrows_what_it_gets_by_a_broker";
+    let Some(client) = omniorb_client(test) else { return };
+    let node = house("iiop://127.0.0.1:0");
+    let home = node.print_friendly(&node.reference("home").expect("it is served"));
+    let contract = without_leaf(&scratch(test));
+    let broker = Running::start(&format!(
+        "[listen.orb]\naddress = \"iiop://127.0.0.1:0\"\n{}",
+        route("home", "orb", &home, &contract.display().to_string(), "family::Home"),
+    ));
+    let said = run_with(Command::new(&client).args([&broker.foreign("home"), "narrow"]), b"");
+    assert!(said.success && said.out == "ok\n", "{}{}\n{}", said.out, said.err, broker.told());
 }
 
 /// zeep reads the contract of a DCOP application from the broker, and calls it.

@@ -10,6 +10,7 @@ mod checks;
 mod copies;
 mod fire;
 mod foreign;
+mod interfaces;
 mod loops;
 mod passing;
 mod policies;

@@ -169,7 +169,7 @@ impl Object {
         self.target.subscribe(SignalFilter { interface: self.interface(), signal }, listener)
     }
 
-    /// Asks whether the object has the interface with this identity, where the wire has a way to ask (QueryInterface).
+    /// Asks whether the object has the interface with this identity, where the wire has a way to ask (QueryInterface, `_is_a`).
     pub fn offers(&self, interface: &str) -> Result<bool, Failure> {
         self.target.offers(interface)
     }

@@ -91,7 +91,7 @@ impl<I: Remote + ?Sized> Ref<I> {
         }
     }
 
-    /// The same object by another of its interfaces, if it has that (QueryInterface).
+    /// The same object by another of its interfaces, if it has that (QueryInterface, `_is_a`).
     ///
     /// # Errors
     /// It cannot be asked: the wire has no way to, or the object is not to be reached.

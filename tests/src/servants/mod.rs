@@ -3,6 +3,7 @@
 mod bench;
 pub mod dbus;
 mod dcop;
+pub mod family;
 mod kitchen;
 
 pub use bench::{Bench, CountingSink, Firing, RemoteBytes, TEXT};

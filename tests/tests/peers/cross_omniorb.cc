@@ -1,6 +1,7 @@
 // omniORB's client of an object that may be of another system: values, several results, exceptions, oneways.
 //
-//   cross_omniorb REFERENCE     prints `ok`
+//   cross_omniorb REFERENCE             prints `ok`
+//   cross_omniorb REFERENCE narrow      the same of a family::Home, whose objects it narrows
 #include "crosswise.hh"
 
 #include <cstring>
@@ -50,13 +51,35 @@ void check(interop::Kitchen_ptr kitchen) {
   wanted(kitchen->noted() == noted + 50, "oneways arrive before the next call");
 }
 
+// Each object is what it is, whatever the reference to it says.
+void narrow(family::Home_ptr home) {
+  for (const char* what : {"leaf itself", "leaf bare"}) {
+    family::Base_var found = home->find(what);
+    wanted(!CORBA::is_nil(found) && found->one() == 1, what);
+    family::Middle_var middle = family::Middle::_narrow(found);
+    wanted(!CORBA::is_nil(middle) && middle->two() == 2, "it is a Middle");
+    family::Other_var other = family::Other::_narrow(found);
+    wanted(CORBA::is_nil(other), "it is no Other");
+  }
+  family::Base_var found = home->find("other bare");
+  family::Other_var other = family::Other::_narrow(found);
+  wanted(!CORBA::is_nil(other) && other->four() == 4, "it is an Other");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     CORBA::ORB_var orb = CORBA::ORB_init(argc, argv);
-    if (argc != 2) return 2;
+    if (argc != 2 && argc != 3) return 2;
     CORBA::Object_var object = orb->string_to_object(argv[1]);
+    if (argc == 3) {
+      family::Home_var home = family::Home::_narrow(object);
+      wanted(!CORBA::is_nil(home), "the type of the object");
+      narrow(home);
+      std::cout << "ok" << std::endl;
+      return 0;
+    }
     interop::Kitchen_var kitchen = interop::Kitchen::_narrow(object);
     wanted(!CORBA::is_nil(kitchen), "the type of the object");
     check(kitchen);

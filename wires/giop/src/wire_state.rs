@@ -4,10 +4,11 @@
 //! for; while objects come and go, making it takes a tenth of a thread's time at the most, unless an object itself is asked what it is.
 //! Calls of other objects never come here.
 
+use crate::contracts::IS_A;
 use crate::repository::{self, Repository};
 use crate::{naming, repository::key};
 use everywire_model::{
-    Failure, Initiator, Interface, Kind, MarshalList, Objects, Request, Servant, WireState,
+    Failure, Initiator, Interface, Kind, MarshalList, Object, Objects, Request, Servant, WireState,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -109,6 +110,11 @@ impl WireState for Node {
 
     fn withdrawn(&self, _: &[u8], _: &Interface) {
         self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    fn offers(&self, object: &Object, interface: &str) -> Option<Result<bool, Failure>> {
+        let is = object.call::<_, (bool,), Failure>(&IS_A, (interface,));
+        Some(is.map(|(is,)| is))
     }
 
     fn locate(&self, key: &[u8], type_id: Option<&str>) -> Option<Result<(), Failure>> {
