@@ -308,10 +308,18 @@ fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
     }
     // The codec decides, not a table here: it is what will write the values.
     let codec: &dyn Codec = wire.codec();
-    let mut left = PARTS;
-    let tried = codec.write(&mut |sink| blank(shape, sink, 0, &mut left));
-    // What was written until then had nothing that the wire lacks.
-    tried.err().filter(|_| left > 0).map(|failure: Failure| format!("{}: {}", wire.name(), failure.message()))
+    let mut why = None;
+    // Zeros; and, as a number may count the elements beside it, what does.
+    for number in [0, 1] {
+        let mut making = Making { left: PARTS, number };
+        match codec.write(&mut |sink| blank(shape, sink, 0, &mut making)) {
+            Ok(_) => return None,
+            // What was written until then had nothing that the wire lacks.
+            Err(_) if making.left == 0 => return None,
+            Err(failure) => why = why.or(Some(format!("{}: {}", wire.name(), failure.message()))),
+        }
+    }
+    why
 }
 
 /// How deep values are made up. From there on sequences, maps and optional values are empty, so that types
@@ -321,23 +329,33 @@ const DEPTH: usize = 6;
 /// The most parts of a value, and octets of an array, that are made up. A fixed array may be far larger than the contract that has it.
 const PARTS: usize = 1 << 20;
 
-/// Writes a value of a shape: zeros, empty texts, one element in each sequence. It fails with nothing `left` where more parts would be
-/// written than there may be.
-fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, left: &mut usize) -> Visit<()> {
-    spend(left, 1)?;
+/// A value that is being made up.
+struct Making {
+    /// Parts that there may still be.
+    left: usize,
+    /// What its whole numbers are.
+    number: u8,
+}
+
+/// Writes a value of a shape: one number, empty texts, one element in each sequence. It fails with nothing `left` where more parts would
+/// be written than there may be.
+fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, making: &mut Making) -> Visit<()> {
+    spend(making, 1)?;
     let deeper = depth + 1;
     let some = usize::from(depth < DEPTH);
+    // What counts elements, and they, are equally deep.
+    let number = if some > 0 { making.number } else { 0 };
     match shape {
         Shape::Void => Ok(()),
         Shape::Bool => sink.bool(false),
-        Shape::U8 => sink.u8(0),
+        Shape::U8 => sink.u8(number),
         Shape::I8 => sink.i8(0),
-        Shape::U16 => sink.u16(0),
-        Shape::I16 => sink.i16(0),
-        Shape::U32 => sink.u32(0),
-        Shape::I32 => sink.i32(0),
-        Shape::U64 => sink.u64(0),
-        Shape::I64 => sink.i64(0),
+        Shape::U16 => sink.u16(number.into()),
+        Shape::I16 => sink.i16(number.into()),
+        Shape::U32 => sink.u32(number.into()),
+        Shape::I32 => sink.i32(number.into()),
+        Shape::U64 => sink.u64(number.into()),
+        Shape::I64 => sink.i64(number.into()),
         Shape::F32 => sink.f32(0.0),
         Shape::F64 => sink.f64(0.0),
         Shape::Char => sink.char('a', false),
@@ -348,10 +366,10 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, left: &mut usize) -> 
         }
         Shape::Reference(_) => sink.reference(None),
         Shape::TypeCode | Shape::Handle => Ok(()),
-        Shape::Alias(alias) => blank(&alias.target, sink, depth, left),
+        Shape::Alias(alias) => blank(&alias.target, sink, depth, making),
         Shape::Struct(held) => {
             sink.open(shape, held.fields.len())?;
-            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper, left))?;
+            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper, making))?;
             sink.close(shape)
         }
         Shape::Sequence(_) | Shape::Array(_) => {
@@ -361,30 +379,30 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, left: &mut usize) -> 
             };
             let element = shape.element().map_or(&Shape::Void, Shape::resolved);
             if matches!(element, Shape::U8) {
-                spend(left, len)?;
+                spend(making, len)?;
                 return sink.bytes(shape, &vec![0; len]);
             }
             sink.open(shape, len)?;
-            (0..len).try_for_each(|_| blank(element, sink, deeper, left))?;
+            (0..len).try_for_each(|_| blank(element, sink, deeper, making))?;
             sink.close(shape)
         }
         Shape::Map(map) => {
             sink.open(shape, some)?;
             if some > 0 {
-                blank(&map.key, sink, deeper, left)?;
-                blank(&map.value, sink, deeper, left)?;
+                blank(&map.key, sink, deeper, making)?;
+                blank(&map.value, sink, deeper, making)?;
             }
             sink.close(shape)
         }
-        Shape::Optional(target) => maybe(shape, target, sink, some, deeper, left),
-        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, deeper, left),
+        Shape::Optional(target) => maybe(shape, target, sink, some, depth, making),
+        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, depth, making),
         Shape::Union(union) => {
             let label = union.arms.first().and_then(|arm| arm.labels.first().copied()).unwrap_or_default();
             let arm = union.select(label);
             sink.open(shape, arm.map_or(0, |arm| arm + 1))?;
             everywire_model::pipe::put_discriminator(&union.discriminator, label, sink)?;
             if let Some(arm) = arm.and_then(|arm| union.arms.get(arm)) {
-                blank(&arm.field.shape, sink, deeper, left)?;
+                blank(&arm.field.shape, sink, deeper, making)?;
             }
             sink.close(shape)
         }
@@ -398,9 +416,9 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, left: &mut usize) -> 
 }
 
 /// Takes some of what is left; a failure where there is not so much, and then nothing is left.
-fn spend(left: &mut usize, parts: usize) -> Visit<()> {
-    let rest = left.checked_sub(parts);
-    *left = rest.unwrap_or_default();
+fn spend(making: &mut Making, parts: usize) -> Visit<()> {
+    let rest = making.left.checked_sub(parts);
+    making.left = rest.unwrap_or_default();
     let message = "this value is too large to be made up";
     rest.map(drop).ok_or_else(|| Failure::new(Kind::LimitExceeded, Initiator::User, message))
 }
@@ -412,11 +430,11 @@ fn maybe(
     sink: &mut dyn Sink,
     some: usize,
     depth: usize,
-    left: &mut usize,
+    making: &mut Making,
 ) -> Visit<()> {
     sink.open(shape, some)?;
     if some > 0 {
-        blank(target, sink, depth, left)?;
+        blank(target, sink, depth, making)?;
     }
     sink.close(shape)
 }

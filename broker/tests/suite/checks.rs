@@ -550,3 +550,19 @@ fn long_ways_through_routes_are_followed_in_time() {
     assert_eq!(check(config(&text(1000, "{ count = true }")).unwrap()).unwrap().len(), 1000);
     wrong(&text(50, "{ route = \"r0\" }"), "copies would never end: r0 to r1 to r2 to r3");
 }
+/// Arrays of MIDL have as many elements as a number beside them says: whoever makes both up makes them fit.
+#[test]
+fn a_check_makes_up_arrays_that_fit_their_counts() {
+    let contract = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../opc/contracts/opcda.idl");
+    for interface in ["IOPCItemMgt", "IOPCSyncIO", "IOPCAsyncIO2", "IOPCItemProperties", "IOPCBrowse"] {
+        let text = format!(
+            "[listen.front]\naddress = \"dcom://127.0.0.1:0?level=none\"\n[[route]]\nname = \"group\"\n\
+             to = \"dcom://127.0.0.1:1/Group?level=none\"\ncontract = \"{}\"\ninterface = \"{interface}\"\n",
+            contract.display()
+        );
+        let report = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}")).remove(0);
+        for (name, crossing) in &report.operations {
+            assert!(!matches!(crossing, Fidelity::Never(_)), "{interface}.{name}: {crossing:?}");
+        }
+    }
+}
