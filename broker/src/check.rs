@@ -316,7 +316,7 @@ fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
             Ok(_) => return None,
             // What was written until then had nothing that the wire lacks.
             Err(_) if making.left == 0 => return None,
-            Err(failure) => why = why.or(Some(format!("{}: {}", wire.name(), failure.message()))),
+            Err(failure) => why = why.or_else(|| Some(format!("{}: {}", wire.name(), failure.message()))),
         }
     }
     why

@@ -87,6 +87,6 @@ pub mod bell {
 
 /// `family.idl`, objects that are more than the reference to them says.
 #[allow(missing_docs)]
-pub mod family {
+pub mod kin {
     everywire::include_contract!("family");
 }

@@ -2,7 +2,7 @@
 
 use super::{Running, Scratch, place, start};
 use everywire::Node;
-use everywire_tests::family::family::{Home, Leaf, Middle, Other};
+use everywire_tests::kin::family::{Home, Leaf, Middle, Other};
 use everywire_tests::servants::family::{house, without_leaf};
 use std::path::Path;
 

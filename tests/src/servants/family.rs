@@ -1,6 +1,6 @@
 //! Objects of `family.idl`, and a house that gives them away.
 
-use crate::family::family::{Base, Home, Leaf, Middle, Other};
+use crate::kin::family::{Base, Home, Leaf, Middle, Other};
 use everywire::{Failure, Node, Ref, WeakNode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
