@@ -1,7 +1,7 @@
 //! The program as a client of OPC servers: of one in this process, at a port of its own, with an account.
 #![allow(clippy::unwrap_used)]
 
-use crate::support::{PROGRAM, Scratch, run_in};
+use crate::support::{PROGRAM, Running, Scratch, run_in};
 use everywire::Node;
 use everywire_opc::server::{OpcEnum, Server, ServerInfo};
 use everywire_opc::{Item, Settings, Table, VarType};
@@ -18,7 +18,7 @@ struct Plant {
     /// `opcda://ada@HOST:PORT`.
     host: String,
     account: [(&'static str, String); 1],
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Plant {
@@ -48,7 +48,7 @@ impl Plant {
             _server: (node, server),
             host,
             account: [("EVERYWIRE_DCOM_CREDENTIALS", account)],
-            _scratch: scratch,
+            scratch,
         }
     }
 
@@ -111,6 +111,36 @@ fn items_are_read_and_written_in_their_own_types() {
     let wide = plant.run("call", "/Everywire.Tank/Tank.Setpoint", &["write", "70000"]);
     assert!(wide.code == 2 && wide.err.contains("VT_I2"), "{} {}", wide.code, wide.err);
     let refused = plant.run("call", "/Everywire.Tank/Tank.Level", &["write", "1"]);
+    assert!(refused.code == 4 && refused.err.contains("OPC_E_BADRIGHTS"), "{} {}", refused.code, refused.err);
+}
+
+/// OPC's contract names no class of groups: each of a group's interfaces is asked for at the broker (QueryInterface).
+#[test]
+fn items_are_read_and_written_behind_a_broker_with_the_contract() {
+    let plant = Plant::open();
+    let place = plant.host.trim_start_matches("opcda://ada@");
+    let file = plant.scratch.path("broker.toml");
+    let contract = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../opc/contracts/opcda.idl");
+    let text = format!(
+        "[listen.front]\naddress = \"dcom://127.0.0.1:0?users={}\"\n[[route]]\nname = \"tank\"\n\
+         to = \"dcom://ada:open%20sesame@{place}/{CLASS}\"\ncontract = \"{}\"\ninterface = \"IOPCServer\"\n",
+        plant.scratch.path("users"),
+        contract.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut broker = Running::start(&["broker", &file]);
+    let line = broker.line();
+    let host = line.split("dcom://").nth(1).unwrap().split('/').next().unwrap();
+    let host = host.rsplit('@').next().unwrap();
+    let run = |item: &str, words: &[&str]| {
+        let address = format!("opcda://ada@{host}/{CLASS}/{item}");
+        run_in(&plant.account, &[&["call", address.as_str()], words].concat())
+    };
+    let read = run("Tank.Level", &["read"]);
+    assert!(read.good().starts_with("50.5\tgood\t2"), "{} {}", read.out, read.err);
+    run("Tank.Setpoint", &["write", "42"]).good();
+    assert_eq!(plant.table.get("Tank.Setpoint").unwrap().data, 42_i16.into());
+    let refused = run("Tank.Level", &["write", "1"]);
     assert!(refused.code == 4 && refused.err.contains("OPC_E_BADRIGHTS"), "{} {}", refused.code, refused.err);
 }
 
