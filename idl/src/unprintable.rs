@@ -2,7 +2,7 @@
 //!
 //! Each printer returns the first thing that it cannot express and prints nothing then: half a contract would
 //! be read as a whole one. OMG IDL never fails, since it writes `any` with a comment in such places; introspection data of D-Bus has a
-//! comment in place of a member, since every message names its method, and fails only where nothing is left.
+//! comment in place of a member, since every message names its method, and fails only where nothing is left; so has kidl.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -126,6 +126,20 @@ pub(crate) fn escape(text: &str, out: &mut String) {
     }
 }
 
+/// A comment that holds this text, on one line. Two hyphens would end it (XML 1.0, 2.5).
+pub(crate) fn comment(text: &str) -> String {
+    let mut out = String::from("<!-- ");
+    for c in text.chars() {
+        match c {
+            '-' if out.ends_with('-') => out.push_str(" -"),
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if is_char(c) => out.push(c),
+            _ => out.push('?'),
+        }
+    }
+    out + " -->"
+}
+
 /// Whether XML 1.0 (2.2, Char) has this character.
 fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)

@@ -17,7 +17,7 @@ use super::annotations::{
 use super::names;
 use crate::signature::{self, SignatureError};
 use crate::unprintable::Unprintable;
-use crate::xml::escape;
+use crate::xml::{comment, escape};
 use everywire_model::shape::Struct;
 use everywire_model::{Attribute, Contract, Direction, Interface, Notify, Operation, Shape, Signal};
 use std::collections::HashSet;
@@ -144,9 +144,8 @@ impl Printer {
             Ok(()) => self.members += 1,
             Err(reason) => {
                 self.out.truncate(at);
-                // Two hyphens would end a comment (XML 1.0, 2.5).
-                let comment = format!("{}: {reason}", names::identifier(name)).replace("--", "-");
-                self.out.push_str(&format!("    <!-- {comment} -->\n"));
+                let comment = comment(&format!("{}: {reason}", names::identifier(name)));
+                self.out.push_str(&format!("    {comment}\n"));
                 self.trouble.get_or_insert_with(|| Unprintable {
                     language: "D-Bus introspection XML",
                     place: format!("{}.{name}", interface.name),

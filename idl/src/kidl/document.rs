@@ -14,6 +14,8 @@ pub struct Document {
     pub exceptions: Vec<Exception>,
     /// Its classes.
     pub classes: Vec<Class>,
+    /// What cannot be said of the exceptions of a contract, for people: comments at the end of the file, which no reader keeps.
+    pub left_out: Vec<String>,
 }
 
 /// What a function may raise.
@@ -37,6 +39,8 @@ pub struct Class {
     pub bases: Vec<String>,
     /// Its functions and signals.
     pub members: Vec<Member>,
+    /// What cannot be said of a contract's interface, for people: comments behind the members, which no reader keeps.
+    pub left_out: Vec<String>,
 }
 
 /// A function or a signal.

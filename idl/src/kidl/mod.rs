@@ -64,10 +64,11 @@ pub fn parse_document(text: &str, file_name: &str) -> Result<Document, Diagnosti
 }
 
 /// The contract as kidl, as if `dcopidl` had read a header with these classes. Attributes are their accessors;
-/// exceptions, and functions that may run twice, are additions of ours, which `dcopidl2cpp` does not look at.
+/// exceptions, and functions that may run twice, are additions of ours, which `dcopidl2cpp` does not look at. A function with more than
+/// one result or with a type that DCOP has not is left out, and a comment behind its class says why.
 ///
 /// # Errors
-/// A function with more than one result, or a type that DCOP has not.
+/// A class has a name that C++ has not, or nothing is left of the contract.
 pub fn print(contract: &Contract) -> Result<String, Unprintable> {
     sketch::document(contract).map(|document| document.to_string())
 }

@@ -5,7 +5,7 @@
 
 use super::document::{Argument, Class, Document, Exception, Member, Type};
 use super::types;
-use crate::xml::escape;
+use crate::xml::{comment, escape};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Document {
@@ -19,6 +19,7 @@ impl Display for Document {
         }
         self.exceptions.iter().try_for_each(|exception| write!(f, "{exception}"))?;
         self.classes.iter().try_for_each(|class| write!(f, "{class}"))?;
+        self.left_out.iter().try_for_each(|remark| writeln!(f, "{}", comment(remark)))?;
         writeln!(f, "</DCOP-IDL>")
     }
 }
@@ -41,6 +42,8 @@ impl Display for Class {
             writeln!(f, "    <SUPER>{}</SUPER>", template(base))?;
         }
         self.members.iter().try_for_each(|member| write!(f, "{member}"))?;
+        // `dcopidl2cpp` reads the elements of a class up to the first node that is none.
+        self.left_out.iter().try_for_each(|remark| writeln!(f, "    {}", comment(remark)))?;
         writeln!(f, "</CLASS>")
     }
 }

@@ -12,7 +12,7 @@ use crate::unprintable::Unprintable;
 use crate::xml::shown;
 use everywire_model::shape::Struct;
 use everywire_model::{Contract, Definition, Interface, Operation, Shape, Signal};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// Types, and the headers of Qt 3 and KDE 3 that declare them. `QCStringList` is declared by `dcopobject.h`, which every
 /// class has: Trinity kept its name, so no header of Qt could be named that both have.
@@ -37,20 +37,27 @@ const HEADERS: &[(&str, &str)] = &[
     ("TDEIO", "tdeio/global.h"),
 ];
 
-/// The document that describes a contract. The first type or function that DCOP has not ends it.
+/// The document that describes a contract. A function, signal or exception that DCOP cannot say is left out, and a remark says why; so is a
+/// function that raises such an exception.
+///
+/// # Errors
+/// A class has a name that C++ has not, or nothing is left.
 pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
-    let (mut document, mut known) = (Document::default(), HashSet::new());
+    let mut sketch = Sketch::default();
     for definition in &contract.definitions {
         match definition {
-            Definition::Exception(raised) => exception(raised, &mut document, &mut known)?,
-            Definition::Interface(interface) => {
-                let own = interface.operations.iter().skip(interface.inherited);
-                own.flat_map(|own| own.raises.iter())
-                    .try_for_each(|raised| exception(raised, &mut document, &mut known))?;
-                document.classes.push(class(interface)?);
+            Definition::Exception(raised) => {
+                let _ = sketch.exception(raised);
             }
+            Definition::Interface(interface) => sketch.class(interface)?,
             _ => {}
         }
+    }
+    let Sketch { mut document, first_left_out, .. } = sketch;
+    let is_empty =
+        document.exceptions.is_empty() && document.classes.iter().all(|class| class.members.is_empty());
+    if let Some(left_out) = first_left_out.filter(|_| is_empty) {
+        return Err(left_out);
     }
     let first = document.classes.first().map_or("contract", |class| class.name.as_str());
     let stem = first.rsplit("::").next().unwrap_or(first).to_ascii_lowercase();
@@ -59,45 +66,78 @@ pub(super) fn document(contract: &Contract) -> Result<Document, Unprintable> {
     Ok(document)
 }
 
-/// Adds an exception, once.
-fn exception(
-    raised: &Struct,
-    document: &mut Document,
-    known: &mut HashSet<String>,
-) -> Result<(), Unprintable> {
-    let name = raised.name.to_string();
-    if !known.insert(name.clone()) {
-        return Ok(());
-    }
-    let fields = is_declared(&name, is_scoped).and_then(|()| arguments(&raised.fields));
-    let fields = fields.map_err(|reason| unprintable(name.clone(), reason))?;
-    document.exceptions.push(Exception { name, fields });
-    Ok(())
+/// A document that is being made.
+#[derive(Default)]
+struct Sketch {
+    document: Document,
+    /// The exceptions that were met so far, each with why it cannot be said.
+    exceptions: HashMap<String, Result<(), String>>,
+    /// The first of what was left out.
+    first_left_out: Option<Unprintable>,
 }
-/// Own functions and signals; inherited ones stand in the bases.
-fn class(interface: &Interface) -> Result<Class, Unprintable> {
-    let mut bases: Vec<String> = interface.bases.iter().map(|base| base.name.to_string()).collect();
-    if bases.is_empty() {
-        bases.push("DCOPObject".to_owned());
-    }
-    is_declared(&interface.name, is_scoped)
-        .map_err(|reason| unprintable(interface.name.to_string(), reason))?;
-    let mut class = Class { name: interface.name.to_string(), link_scope: None, bases, members: Vec::new() };
-    for (index, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
-        class.members.push(
-            function(operation, interface.is_idempotent(index))
-                .map_err(|reason| unprintable(format!("{}.{}", interface.name, operation.label), reason))?,
-        );
-    }
-    for signal in interface.signals.iter() {
-        if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
-            class.members.push(
-                emission(signal)
-                    .map_err(|reason| unprintable(format!("{}.{}", interface.name, signal.label), reason))?,
-            );
+
+impl Sketch {
+    /// Adds an exception, once.
+    ///
+    /// # Errors
+    /// Why it cannot be said, each time.
+    fn exception(&mut self, raised: &Struct) -> Result<(), String> {
+        let name = raised.name.to_string();
+        if let Some(known) = self.exceptions.get(&name) {
+            return known.clone();
         }
+        let fields = is_declared(&name, is_scoped).and_then(|()| arguments(&raised.fields));
+        let said = match fields {
+            Ok(fields) => {
+                self.document.exceptions.push(Exception { name: name.clone(), fields });
+                Ok(())
+            }
+            Err(reason) => {
+                let remark = self.leave_out(name.clone(), &name, reason.clone());
+                self.document.left_out.push(remark);
+                Err(format!("`{name}` cannot be raised: {reason}"))
+            }
+        };
+        self.exceptions.insert(name, said.clone());
+        said
     }
-    Ok(class)
+
+    /// Adds a class: own functions and signals; inherited ones stand in the bases.
+    fn class(&mut self, interface: &Interface) -> Result<(), Unprintable> {
+        let mut bases: Vec<String> = interface.bases.iter().map(|base| base.name.to_string()).collect();
+        if bases.is_empty() {
+            bases.push("DCOPObject".to_owned());
+        }
+        let name = interface.name.to_string();
+        is_declared(&name, is_scoped).map_err(|reason| unprintable(name.clone(), reason))?;
+        let mut class = Class { name, bases, ..Class::default() };
+        let mut add = |sketch: &mut Self, label: &str, made: Result<Member, String>| match made {
+            Ok(member) => class.members.push(member),
+            Err(reason) => {
+                let remark = sketch.leave_out(format!("{}.{label}", interface.name), label, reason);
+                class.left_out.push(remark);
+            }
+        };
+        for (index, operation) in interface.operations.iter().enumerate().skip(interface.inherited) {
+            let raised = operation.raises.iter().try_for_each(|raised| self.exception(raised));
+            let made = raised.and_then(|()| function(operation, interface.is_idempotent(index)));
+            add(self, &operation.label, made);
+        }
+        for signal in interface.signals.iter() {
+            if !interface.bases.iter().any(|base| base.signal(signal.name.as_bytes()).is_some()) {
+                add(self, &signal.label, emission(signal));
+            }
+        }
+        self.document.classes.push(class);
+        Ok(())
+    }
+
+    /// The remark on a part that is left out.
+    fn leave_out(&mut self, place: String, name: &str, reason: String) -> String {
+        let remark = format!("{name}: {reason}");
+        self.first_left_out.get_or_insert_with(|| unprintable(place, reason));
+        remark
+    }
 }
 
 /// Results are all that comes back: the return value and `out` parameters. DCOP's reply has one value.

@@ -182,15 +182,40 @@ fn shapes_of_other_languages_have_names() {
         .map(|operation| operation.name.as_ref())
         .collect();
     assert_eq!(names, ["_get_title()", "put(QCString,QByteArray)", "get(int)", "swap(int)", "poke()"]);
-    for (body, told) in [
-        ("long two(out long v);", "one result at most"),
-        ("void f(in P v);", "no type for `P`"),
-        ("void f(in L v);", "no type for `L`"),
-    ] {
-        let idl = format!("struct P {{ long a; }}; struct L {{ sequence<L> n; }}; interface I {{ {body} }};");
-        let refused = print(&everywire_idl::omg::parse(&idl, "bad.idl").unwrap()).unwrap_err();
-        assert!(refused.to_string().contains(told), "{refused}");
+}
+
+/// What DCOP cannot say is left out with a word, and the rest of the contract can be used. `dcopidl2cpp` reads a class up to the first
+/// node that is no element, so the words stand behind all members.
+#[test]
+fn what_dcop_cannot_say_is_left_out_with_a_comment() {
+    let idl = |body: &str| {
+        let text = format!(
+            "struct P {{ long a; }}; struct L {{ sequence<L> n; }}; exception Odd {{ P what; }}; exception Even {{ long n; }};
+             interface I {{ {body} }};"
+        );
+        everywire_idl::omg::parse(&text, "some.idl").unwrap()
+    };
+    let all = [
+        ("long two(out long v);", "two: a function has one result at most"),
+        ("void f(in P v);", "f: DCOP has no type for `P`"),
+        ("void g(in L v);", "g: DCOP has no type for `L`"),
+        ("void h() raises (Odd);", "h: `Odd` cannot be raised: DCOP has no type for `P`"),
+        ("oneway void k(in P v);", "k: DCOP has no type for `P`"),
+    ];
+    for (body, told) in all {
+        let text = print(&idl(&format!("{body} long whole(in long v) raises (Even);"))).unwrap();
+        let class = text.split_once("<CLASS>").unwrap().1;
+        assert!(class.contains(&format!("     </FUNC>\n    <!-- {told} -->\n</CLASS>")), "{text}");
+        let again = parse(&text, "printed.kidl").unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+        let operations = again.interface("I").unwrap().operations.clone();
+        assert_eq!(operations.iter().map(|own| own.name.as_ref()).collect::<Vec<_>>(), ["whole(int)"]);
+        assert_eq!(operations[0].raises.len(), 1);
     }
+    let odd = "<!-- Odd: DCOP has no type for `P` -->\n</DCOP-IDL>";
+    assert!(print(&idl("long whole();")).unwrap().contains(odd));
+    let text = "interface I { long two(out long v); void f(out long a, out long b); };";
+    let refused = print(&everywire_idl::omg::parse(text, "bad.idl").unwrap()).unwrap_err().to_string();
+    assert!(refused.ends_with("I.two: a function has one result at most"), "{refused}");
 }
 
 /// kidl in OMG IDL and D-Bus, D-Bus in OMG IDL: what prints reads.
