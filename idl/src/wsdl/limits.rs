@@ -21,6 +21,8 @@ pub(super) const MEMBERS: usize = 100_000;
 /// An element that is looked through at each place that names it counts as one member for so many children. Walking children costs time
 /// even where nothing is kept.
 pub(super) const FREE: usize = 16;
+/// Elements that may stand in the place of one. With more of them, each place that names it would become as large.
+pub(super) const SUBSTITUTES: usize = 64;
 /// How often all types are read, each time with those that cannot be read known from the start.
 pub(super) const ROUNDS: usize = 16;
 /// Headers of one message.

@@ -4,7 +4,7 @@
 //! become fields in the order of the text, and `MemberPosition` carries down what the groups around say of them. What
 //! the struct cannot say by a field's shape becomes a mark (`marks`): which choice a member is an alternative
 //! of, that it is left out when empty, that it repeats without an element around it. A choice that is
-//! repeated is a list of unions (`choices`).
+//! repeated is a list of unions, and an element for which others stand is a choice (`choices`).
 //!
 //! Invariants: names of members are unique; a second member of one name is left out with a remark, and an
 //! attribute gives way to an element. Members of the base come first and keep their order, because they are
@@ -15,15 +15,14 @@
 
 use super::builtin::{self, Typed};
 use super::limits::{FREE, MEMBERS, NESTING};
-use super::marks::{self, Attribute, CHOICES, Mark};
+use super::marks::{self, Attribute, Mark};
 use super::names::{QName, SCHEMA};
 use super::schema::{Schemas, extension};
 use super::tree::Node;
 use super::types::{Types, is_of_graphs, many};
 use crate::report::Problem;
-use everywire_model::shape::{Arm, Enum, Field, Name, Text, Union};
-use everywire_model::{Definition, Hold, Shape};
-use std::borrow::Cow;
+use everywire_model::shape::{Field, Name, Text};
+use everywire_model::{Hold, Shape};
 use std::collections::{HashMap, HashSet};
 
 /// Where a member stands.
@@ -60,9 +59,9 @@ pub(super) struct Members {
     /// Own attributes by what their members are called.
     named: HashMap<String, usize>,
     /// The highest number of a choice so far.
-    choices: u32,
+    pub(super) choices: u32,
     /// Those of them that are repeated. It numbers their names.
-    lists: usize,
+    pub(super) lists: usize,
 }
 
 impl<'n, 't> Types<'n, 't, '_> {
@@ -156,15 +155,14 @@ impl<'n, 't> Types<'n, 't, '_> {
                 self.remark(format!("{name}: a data set is left out"));
                 Some(0)
             }
-            "element" => {
-                let (field, typed) = self.placed(name, particle, place)?;
-                if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
-                    members.fields.push(field);
-                } else {
-                    self.remark(format!("{name}: a second member {} is left out", field.name));
+            "element" => match self.replaced(particle) {
+                Some(all) if many(particle) => self.replaced_list(name, particle, &all, members),
+                Some(all) => self.replaced_element(name, particle, &all, place, members),
+                None => {
+                    let field = self.placed(name, particle, place)?;
+                    Some(self.add_element(name, field, members))
                 }
-                Some(typed.depth)
-            }
+            },
             // Elements of several kinds in any order.
             "choice" if many(particle) => self.choices(name, particle, members),
             "choice" => {
@@ -206,6 +204,21 @@ impl<'n, 't> Types<'n, 't, '_> {
         }
     }
 
+    /// Adds an element to the members. How deep its type is.
+    pub(super) fn add_element(
+        &mut self,
+        of: &QName,
+        (field, typed): (Field, Typed),
+        members: &mut Members,
+    ) -> usize {
+        if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
+            members.fields.push(field);
+        } else {
+            self.remark(format!("{of}: a second member {} is left out", field.name));
+        }
+        typed.depth
+    }
+
     /// All parts of a group, one after another.
     fn particles(
         &mut self,
@@ -243,8 +256,21 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// An element inside a type that is counted already. Its shape says how it may be missing: by a mark, as
     /// an optional value, or not at all, where an empty value says the same.
     fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: MemberPosition) -> Option<(Field, Typed)> {
-        let (local, typed) = self.element(of, element)?;
-        let elsewhere = self.elsewhere(of, element, place);
+        let found = self.element(of, element)?;
+        let global = element.qname("ref", self.report);
+        self.found(of, element, global, found, place)
+    }
+
+    /// The same of an element whose name and type are known. `global` is the name of the global element that it is.
+    pub(super) fn found(
+        &mut self,
+        of: &QName,
+        element: &'n Node<'t>,
+        global: Option<QName>,
+        (local, typed): (String, Typed),
+        place: MemberPosition,
+    ) -> Option<(Field, Typed)> {
+        let elsewhere = self.elsewhere(of, element, global.as_ref().filter(|_| !place.parameter));
         let field = |shape| {
             let shape = match &elsewhere {
                 Some(namespace) => marks::within(namespace, shape),
@@ -252,7 +278,6 @@ impl<'n, 't> Types<'n, 't, '_> {
             };
             Field { name: Name::from(local.clone()), shape }
         };
-        let global = element.qname("ref", self.report);
         let global = global.and_then(|name| self.schemas.elements.get(&name).copied());
         let of_it = |what| element.get(what).or_else(|| global?.get(what));
         let kind = element.get("type").and_then(|kind| element.resolve(kind.trim()));
@@ -296,12 +321,17 @@ impl<'n, 't> Types<'n, 't, '_> {
 
     /// The namespace of an element inside a type, where it is not the type's; empty where it is in none. None
     /// where it is in the type's namespace.
-    fn elsewhere(&mut self, of: &QName, element: &Node<'_>, place: MemberPosition) -> Option<String> {
+    pub(super) fn elsewhere(
+        &mut self,
+        of: &QName,
+        element: &Node<'_>,
+        global: Option<&QName>,
+    ) -> Option<String> {
         if !self.schemas.is_qualified(&of.namespace, element) {
             return Some(String::new());
         }
-        let global = element.qname("ref", self.report).filter(|_| !place.parameter)?;
-        if global.namespace == of.namespace || !self.schemas.elements.contains_key(&global) {
+        let global = global?;
+        if global.namespace == of.namespace || !self.schemas.elements.contains_key(global) {
             return None;
         }
         if global.namespace.contains('}') {
@@ -309,7 +339,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             self.report.add(Problem::new(element.span(), message));
             return None;
         }
-        Some(global.namespace)
+        Some(global.namespace.clone())
     }
 
     /// Counts one more member of a type. None, after a message, where there are too many.
@@ -331,94 +361,6 @@ impl<'n, 't> Types<'n, 't, '_> {
             return None;
         }
         Some(())
-    }
-
-    /// A choice that is repeated: a list of whatever it chooses from. Each arm is called like its element.
-    fn choices(&mut self, of: &QName, choice: &'n Node<'t>, members: &mut Members) -> Option<usize> {
-        let (mut arms, mut names, mut depth) = (Vec::new(), Vec::<(Name, i32)>::new(), 0);
-        let mut elsewhere = Vec::new();
-        let mut known = HashSet::new();
-        for element in &choice.children {
-            self.count(element)?;
-            if element.space != SCHEMA {
-                continue;
-            }
-            if element.local != "element" {
-                if element.local != "annotation" {
-                    self.remark(format!("{of}: {} in a choice that is repeated is left out", element.local));
-                }
-                continue;
-            }
-            let (local, typed) = self.element(of, element)?;
-            if !known.insert(local.clone()) {
-                self.remark(format!("{of}: a second element {local} of a choice is left out"));
-                continue;
-            }
-            depth = depth.max(typed.depth);
-            elsewhere.push(self.elsewhere(of, element, MemberPosition::default()));
-            let number = i32::try_from(names.len()).ok()?;
-            let nil = element.get("nillable") == Some("true") && !builtin::is_emptiable(&typed.shape);
-            let shape = if nil { Shape::Optional(Hold::new(typed.shape)) } else { typed.shape };
-            let name = Name::from(local);
-            names.push((name.clone(), number));
-            let field = Field { name, shape };
-            arms.push(Arm { labels: Cow::Owned(vec![number.into()]), default: false, field });
-        }
-        if arms.is_empty() {
-            return Some(0);
-        }
-        let list = QName::new(
-            of.namespace.clone(),
-            format!(
-                "{}Item{}",
-                of.local,
-                if members.lists == 1 { String::new() } else { members.lists.to_string() }
-            ),
-        );
-        members.lists += 1;
-        // The type may be walked again as a base of others: its list is one type.
-        let union = match self.lists.get(&list) {
-            Some(union) => union.clone(),
-            None => {
-                let union = self.chosen(&list, arms, names);
-                self.lists.insert(list, union.clone());
-                union
-            }
-        };
-        let several = elsewhere.iter().any(|namespace| Some(namespace) != elsewhere.first());
-        if several {
-            self.remark(format!(
-                "{of}: elements of several namespaces in a choice are read as those of the type"
-            ));
-        }
-        let items = Mark::Choices.on(Shape::sequence(union));
-        let items = match elsewhere.into_iter().next().flatten().filter(|_| !several) {
-            Some(namespace) => marks::within(&namespace, items),
-            None => items,
-        };
-        if !members.add("Items", "Choices", items) {
-            self.remark(format!("{of}: another choice that is repeated is left out"));
-        }
-        Some(depth + 2)
-    }
-
-    /// The union of the elements of a choice. Its identity tells the wire that arms are elements.
-    fn chosen(&mut self, list: &QName, arms: Vec<Arm>, names: Vec<(Name, i32)>) -> Shape {
-        // A new name, because an interface may have the name of the list.
-        let union_name = self.new_name(list, "TYPE");
-        let kind = Enum {
-            name: Name::from(self.names.name(&format!("{union_name}Kind"))),
-            id: Name::from(""),
-            members: Cow::Owned(names),
-            bits: 32,
-        };
-        let kind = Shape::Enum(Hold::new(kind));
-        self.definitions.push((QName::default(), Definition::Type(kind.clone())));
-        let id = Name::from(CHOICES);
-        let union = Union { name: union_name, id, discriminator: kind, arms: Cow::Owned(arms) };
-        let union = Shape::Union(Hold::new(union));
-        self.definitions.push((QName::default(), Definition::Type(union.clone())));
-        union
     }
 }
 
@@ -539,7 +481,7 @@ pub(super) fn is_schema(element: &Node<'_>) -> bool {
 }
 
 /// What stands in a group. Annotations are no parts.
-fn parts<'n, 't>(group: &'n Node<'t>) -> impl Iterator<Item = &'n Node<'t>> {
+pub(super) fn parts<'n, 't>(group: &'n Node<'t>) -> impl Iterator<Item = &'n Node<'t>> {
     group.children.iter().filter(|part| part.space == SCHEMA && part.local != "annotation")
 }
 

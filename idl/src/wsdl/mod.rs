@@ -16,6 +16,7 @@ mod attributes;
 mod bindings;
 mod builtin;
 mod cells;
+mod choices;
 mod details;
 mod documents;
 mod limits;

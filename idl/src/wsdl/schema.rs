@@ -19,8 +19,8 @@ pub(super) struct Schemas<'n, 't> {
     pub(super) attributes: HashMap<QName, &'n Node<'t>>,
     pub(super) attribute_groups: HashMap<QName, &'n Node<'t>>,
     pub(super) groups: HashMap<QName, &'n Node<'t>>,
-    /// Elements in whose place others may stand (`substitutionGroup`).
-    pub(super) heads: HashSet<QName>,
+    /// Elements that may stand in the place of each (`substitutionGroup`), in the order of the documents. By the one that they name.
+    pub(super) substitutes: HashMap<QName, Vec<QName>>,
     /// Names of the types, in the order of the documents.
     pub(super) order: Vec<QName>,
     /// The types that extend each type. By the base; only extensions count, since a restriction has no member
@@ -62,7 +62,9 @@ impl<'n, 't> Schemas<'n, 't> {
             match child.local {
                 "element" => {
                     let head = child.get("substitutionGroup").and_then(|head| child.resolve(head.trim()));
-                    self.heads.extend(head);
+                    if let Some(head) = head.filter(|_| !self.elements.contains_key(&name)) {
+                        self.substitutes.entry(head).or_default().push(name.clone());
+                    }
                     self.elements.entry(name).or_insert(child);
                 }
                 "attribute" => {

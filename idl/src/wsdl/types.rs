@@ -154,9 +154,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             return typed;
         }
         let Some(node) = self.schemas.types.get(name).copied() else {
-            if let Some(place) = place {
-                self.lose(place, "type", name);
-            }
+            place.into_iter().for_each(|place| self.lose(place, "type", name));
             return None;
         };
         self.read(name, node)
@@ -275,10 +273,10 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         node.local == "complexType" && self.item_of(name, node).is_none() && encoded_array(node).is_none()
     }
 
-    /// The one repeated element of a list type. None where the type has anything else, or where others extend it:
-    /// what they add stands behind the items.
+    /// The one repeated element of a list type. None where the type has anything else, where others extend it (what they add stands
+    /// behind the items), or where other elements stand for the one.
     fn item_of<'a>(&self, name: &QName, complex: &'a Node<'t>) -> Option<&'a Node<'t>> {
-        item_of(complex).filter(|_| !self.schemas.is_extended(name))
+        item_of(complex).filter(|item| !self.schemas.is_extended(name) && self.replaced(item).is_none())
     }
 
     /// A complex type: a list, a dictionary or a struct.
@@ -307,25 +305,28 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     /// The name and the type of an element, global or not. `of` is the type it stands in, by which a type of
     /// its own is named. An element without a type holds anything.
     pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
-        let mut home = of.clone();
-        let target = match element.qname("ref", self.report) {
-            Some(name) => {
-                let Some(found) = self.schemas.elements.get(&name).copied() else {
-                    if let Some(typed) = builtin::find(&name) {
-                        return Some((name.local, typed));
-                    }
-                    self.lose(element, "element", &name);
-                    return None;
-                };
-                if self.schemas.heads.contains(&name) {
-                    self.remark(format!("{of}: elements that stand for {name} are left out"));
-                }
-                // Its type is one and the same wherever it is named, so that it may contain itself.
-                home = QName::new(name.namespace, "");
-                found
-            }
-            None => element,
-        };
+        let Some(name) = element.qname("ref", self.report) else { return self.declared(of, element) };
+        if self.schemas.substitutes.contains_key(&name) {
+            self.remark(format!("{of}: elements that stand for {name} are left out"));
+        }
+        self.global(element, &name)
+    }
+
+    /// The same of a global element. `place` is where it is named.
+    pub(super) fn global(&mut self, place: &Node<'_>, name: &QName) -> Option<(String, Typed)> {
+        // Its type is one and the same wherever it is named, so that it may contain itself.
+        if let Some(found) = self.schemas.elements.get(name).copied() {
+            return self.declared(&QName::new(name.namespace.clone(), ""), found);
+        }
+        let known = builtin::find(name).map(|typed| (name.local.clone(), typed));
+        if known.is_none() {
+            self.lose(place, "element", name);
+        }
+        known
+    }
+
+    /// The same of an element that says itself what it is.
+    fn declared(&mut self, home: &QName, target: &'n Node<'t>) -> Option<(String, Typed)> {
         self.look(target)?;
         let local = target.needed("name", self.report)?.to_owned();
         if !is_name(&local) {
@@ -340,7 +341,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         // A type of its own is named by where it stands.
         match target.one("complexType").or_else(|| target.one("simpleType")) {
             Some(own) => {
-                let name = self.place_name(&home, &local);
+                let name = self.place_name(home, &local);
                 Some((local, self.own(&name, own)?))
             }
             None => Some((local, Typed::plain(Shape::Variant, false))),

@@ -41,6 +41,7 @@ mod shelf;
 mod soap;
 mod soap_support;
 mod spaces;
+mod substitutes;
 mod told;
 mod types;
 mod visit;

@@ -129,6 +129,9 @@ impl Schemas<'_> {
     ) -> Result<(), String> {
         let shape = unmarked(&field.shape);
         let elsewhere = marks::namespace(&field.shape);
+        if Mark::of(&field.shape) == Some(Mark::Choices) {
+            return self.list_of_choices(space, elsewhere, shape, paper);
+        }
         if let Some(namespace) = elsewhere.filter(|namespace| !namespace.is_empty()) {
             return self.global(space, namespace, field, serialized, paper);
         }
@@ -139,19 +142,6 @@ impl Schemas<'_> {
                 let nillable = if matches!(item, Shape::Optional(_)) { Some("true") } else { None };
                 let more = [("maxOccurs", Some("unbounded")), ("form", form), ("nillable", nillable)];
                 self.item(space, &field.name, item, &more, paper)
-            }
-            Some(Mark::Choices) => {
-                paper.open("xs:choice", &[("minOccurs", "0"), ("maxOccurs", "unbounded")]);
-                if let Some(Shape::Union(union)) = shape.element() {
-                    for arm in union.arms.iter() {
-                        let shape = &arm.field.shape;
-                        let nillable = if matches!(shape, Shape::Optional(_)) { Some("true") } else { None };
-                        let more = [("form", form), ("nillable", nillable)];
-                        self.item(space, &arm.field.name, shape, &more, paper)?;
-                    }
-                }
-                paper.close();
-                Ok(())
             }
             Some(Mark::Left(choice, default)) => {
                 let more = [("default", default), ("form", form)];
@@ -171,8 +161,43 @@ impl Schemas<'_> {
         }
     }
 
-    /// One field whose element is of another namespace: there it is defined, and named here. An error for
-    /// choices, whose elements would each need one.
+    /// A choice that is repeated. Its elements are of the namespace of the list, or each of its own.
+    fn list_of_choices(
+        &mut self,
+        space: &str,
+        elsewhere: Option<&str>,
+        list: &Shape,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        paper.open("xs:choice", &[("minOccurs", "0"), ("maxOccurs", "unbounded")]);
+        if let Some(Shape::Union(union)) = list.element() {
+            for arm in union.arms.iter() {
+                let (name, shape) = (&arm.field.name, unmarked(&arm.field.shape));
+                let nillable = if matches!(shape, Shape::Optional(_)) { Some("true") } else { None };
+                match marks::namespace(&arm.field.shape).or(elsewhere) {
+                    Some(namespace) if !namespace.is_empty() => {
+                        let said = nillable.map(|value| ("nillable", value)).into_iter().collect();
+                        self.reference(
+                            space,
+                            &QName::new(namespace, name.to_string()),
+                            said,
+                            shape,
+                            Vec::new(),
+                            paper,
+                        )?;
+                    }
+                    namespace => {
+                        let more = [("form", namespace.map(|_| "unqualified")), ("nillable", nillable)];
+                        self.item(space, name, shape, &more, paper)?;
+                    }
+                }
+            }
+        }
+        paper.close();
+        Ok(())
+    }
+
+    /// One field whose element is of another namespace: there it is defined, and named here.
     fn global(
         &mut self,
         space: &str,
@@ -182,12 +207,8 @@ impl Schemas<'_> {
         paper: &mut Paper,
     ) -> Result<(), String> {
         let shape = unmarked(&field.shape);
-        let mut said = vec![("name", field.name.as_ref())];
-        let (mut alone, mut here) = (shape, Vec::new());
+        let (mut said, mut alone, mut here) = (Vec::new(), shape, Vec::new());
         match Mark::of(&field.shape) {
-            Some(Mark::Choices) => {
-                return Err(format!("`{}` has elements of another namespace in a choice", field.name));
-            }
             Some(Mark::Items) => {
                 // The element itself comes once; how often it stands here is said at the reference.
                 here.extend([("minOccurs", "0"), ("maxOccurs", "unbounded")]);
@@ -206,15 +227,28 @@ impl Schemas<'_> {
                 said.extend(nil.then_some(("nillable", "true")));
             }
         }
-        if !is_name(&field.name) {
-            return Err(format!("`{}` is no name of XML", field.name));
+        self.reference(space, &QName::new(namespace, field.name.to_string()), said, alone, here, paper)
+    }
+
+    /// An element of another namespace. `said` are attributes of its definition, `here` those of the reference to it.
+    fn reference(
+        &mut self,
+        space: &str,
+        name: &QName,
+        said: Vec<(&str, &str)>,
+        alone: &Shape,
+        here: Vec<(&str, &str)>,
+        paper: &mut Paper,
+    ) -> Result<(), String> {
+        if !is_name(&name.local) {
+            return Err(format!("`{}` is no name of XML", name.local));
         }
-        let name = QName::new(namespace, field.name.to_string());
+        let mut said = [vec![("name", name.local.as_str())], said].concat();
         let mut global = Paper::at(1);
-        self.typed_element(namespace, &mut said, alone, &mut global)?;
-        self.add_element(&name, global.out)?;
-        let name = self.refer(space, &name);
-        here.push(("ref", &name));
+        self.typed_element(&name.namespace, &mut said, alone, &mut global)?;
+        self.add_element(name, global.out)?;
+        let name = self.refer(space, name);
+        let here = [here, vec![("ref", name.as_str())]].concat();
         paper.empty("xs:element", &here);
         Ok(())
     }

@@ -316,9 +316,10 @@ impl Build {
         Node::Choice { own, discriminator, arms: self.arms(union, own) }
     }
 
+    /// Those of a choice may be of several namespaces.
     fn arms(&mut self, union: &Union, namespace: NamespaceId) -> Vec<Member> {
         let arms = union.arms.iter().map(|arm| &arm.field);
-        arms.map(|field| self.member(&field.name, namespace, &field.shape)).collect()
+        arms.map(|field| self.placed(&field.name, namespace, &field.shape)).collect()
     }
 
     /// A list or a map; `alias` has names for its items, where the contract gives them others than the
