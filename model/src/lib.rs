@@ -36,6 +36,7 @@ pub mod hex;
 pub mod hub;
 pub mod layered;
 pub mod link;
+pub mod long_double;
 pub mod marshal;
 pub mod message;
 pub mod message_clock;

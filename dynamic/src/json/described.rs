@@ -126,10 +126,12 @@ impl DescriptionWriter<'_> {
                 (Json::String(word), None) => Json::from(format!("sequence<{word}>")),
                 (told, bound) => json!({"kind": "sequence", "element": told, "bound": bound}),
             },
-            Shape::Array(held) => match self.shape(&held.element, depth) {
-                Json::String(word) => Json::from(format!("array<{word}, {}>", held.len)),
-                told => json!({"kind": "array", "element": told, "len": held.len}),
-            },
+            Shape::Array(held) if !everywire_model::long_double::is_array(held) => {
+                match self.shape(&held.element, depth) {
+                    Json::String(word) => Json::from(format!("array<{word}, {}>", held.len)),
+                    told => json!({"kind": "array", "element": told, "len": held.len}),
+                }
+            }
             Shape::Map(held) => match (self.shape(&held.key, depth), self.shape(&held.value, depth)) {
                 (Json::String(key), Json::String(value)) => Json::from(format!("map<{key}, {value}>")),
                 (key, value) => json!({"kind": "map", "key": key, "value": value}),

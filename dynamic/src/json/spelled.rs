@@ -11,6 +11,7 @@
 use everywire::{Bytes, Value};
 use everywire_model::date::civil;
 use everywire_model::fixed::Fixed;
+use everywire_model::long_double;
 use everywire_model::shape::{Alias, Array, Field, Hold, Shape, Struct};
 use std::borrow::Cow;
 
@@ -36,6 +37,8 @@ pub(super) enum Spelling {
     Decimal,
     /// A fixed-point number of CORBA, which has all digits behind the point: `12.50`.
     Fixed(Fixed),
+    /// A number of CORBA with 128 bits: `0.1`, `1e4000`.
+    LongDouble,
     /// `606de2c5-1a8c-11d3-b68f-00c04f8b7211`.
     Uuid,
     /// Ticks of 100 ns since 1601, in UTC: `2003-01-31T12:30:00.1234567Z`.
@@ -46,6 +49,7 @@ pub(super) enum Spelling {
 pub(super) fn of(shape: &Shape) -> Option<Spelling> {
     match shape {
         Shape::Alias(alias) if let Some(fixed) = Fixed::of_alias(alias) => Some(Spelling::Fixed(fixed)),
+        Shape::Array(array) if long_double::is_array(array) => Some(Spelling::LongDouble),
         Shape::Alias(alias) => match (last_part(&alias.name), alias.target.resolved()) {
             ("DATE", Shape::F64) => Some(Spelling::Date),
             ("CURRENCY" | "CY", Shape::I64) => Some(Spelling::Currency),
@@ -76,6 +80,7 @@ pub(super) fn named(word: &str) -> Option<Shape> {
         "CURRENCY" => alias("CURRENCY", Shape::I64),
         "SCODE" => alias("SCODE", Shape::I32),
         "NULL" => alias("NULL", Shape::Void),
+        "long double" => Some(long_double::SHAPE),
         "DECIMAL" => {
             let parts = [
                 ("wReserved", Shape::U16),
@@ -105,7 +110,11 @@ fn record<const N: usize>(name: &'static str, parts: [(&'static str, Shape); N])
 
 /// The word of a type that differs from others of the same shape by its name alone.
 pub(super) fn word(shape: &Shape) -> Option<&'static str> {
-    let Shape::Alias(alias) = shape else { return None };
+    let alias = match shape {
+        Shape::Alias(alias) => alias,
+        Shape::Array(array) if long_double::is_array(array) => return Some("long double"),
+        _ => return None,
+    };
     let known = ["DATE", "CURRENCY", "SCODE", "NULL", "DECIMAL"];
     known.into_iter().find(|word| *word == alias.name || (*word == "CURRENCY" && alias.name == "CY"))
 }
@@ -129,6 +138,7 @@ pub(super) fn write(spelling: Spelling, value: &Value) -> Option<String> {
             }
         }
         (Spelling::Fixed(fixed), Value::Bytes(octets)) => fixed.text(octets),
+        (Spelling::LongDouble, Value::Bytes(octets)) => long_double::text(octets),
         (Spelling::Uuid, Value::Struct(fields)) => {
             let part = |index: usize| integer(&fields.get(index)?.1);
             let (first, second, third) = (part(0)?, part(1)?, part(2)?);
@@ -182,6 +192,7 @@ pub(super) fn read(spelling: Spelling, text: &str) -> Option<Value> {
             ]))
         }
         Spelling::Fixed(fixed) => fixed.read(text).map(|octets| Value::Bytes(octets.into())),
+        Spelling::LongDouble => long_double::read(text).map(|octets| Value::Bytes(octets.to_vec().into())),
         Spelling::Uuid => {
             let text = text.trim().trim_start_matches('{').trim_end_matches('}');
             let lengths = text.split('-').map(str::len);
@@ -221,6 +232,7 @@ pub(super) fn noun(spelling: Spelling) -> &'static str {
         Spelling::Currency => "an amount with at most four decimals, such as 12.5",
         Spelling::Decimal => "a decimal number of at most 96 bits, such as \"-12.345\"",
         Spelling::Fixed(_) => "a decimal number with no more digits than its type, such as \"-12.5\"",
+        Spelling::LongDouble => "a number such as 0.1 or \"1e4000\", NaN, Infinity or -Infinity",
         Spelling::Uuid => "a UUID such as 606de2c5-1a8c-11d3-b68f-00c04f8b7211",
         Spelling::FileTime => "a time such as 2003-01-31T12:30:00.1234567Z",
     }

@@ -405,6 +405,13 @@ fn numbers_that_do_not_fit_are_refused_and_not_rounded() {
     for given in [json!("0.001"), json!(100_000), json!("a"), json!([0, 0, 0, 12])] {
         assert!(wrong(&price, &given).contains("a decimal number with no more digits"), "{given}");
     }
+    let exact = super::spelled::named("long double").unwrap();
+    both_ways(&exact, &json!("0.1"));
+    both_ways(&exact, &json!("-1e4000"));
+    both_ways(&exact, &json!("Infinity"));
+    assert_eq!(read(&exact, &json!(1.5), "v", &Plain), read(&exact, &json!("1.5"), "v", &Plain));
+    assert!(wrong(&exact, &json!("1e5000")).contains("a number such as 0.1"));
+    both_ways(&Shape::Variant, &json!({"shape": "long double", "value": "0.1"}));
     // What is no number is told as what it is.
     assert_eq!(
         write(&price, &Value::Bytes(everywire::Bytes::from_static(&[0xff; 4])), &Plain),

@@ -159,6 +159,7 @@ pub(crate) enum Basic {
     ULongLong,
     Float,
     Double,
+    LongDouble,
     Char,
     WChar,
     Boolean,

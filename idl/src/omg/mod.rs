@@ -1,7 +1,7 @@
 //! OMG IDL: the contract language of CORBA.
 //!
-//! Read is what CORBA 2 and 3 define for interfaces and their types; custom and abstract value types, native types, `fixed`,
-//! `long double` and the component model are refused by name. See `docs/contracts.md`.
+//! Read is what CORBA 2 and 3 define for interfaces and their types; custom and abstract value types, native types
+//! and the component model are refused by name. See `docs/contracts.md`.
 //!
 //! The stages, each with a folder or file: `preprocess` makes one stream of tokens of all files (with
 //! `lexer`, `macros` and `conditions`), `parser` makes the tree of `ast`, `ids` finds the repository id of

@@ -10,6 +10,7 @@ mod fixed;
 mod hostile;
 mod kidl;
 mod left_out;
+mod long_double;
 mod marks;
 mod midl;
 mod midl_again;

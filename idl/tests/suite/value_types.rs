@@ -105,7 +105,7 @@ fn what_cannot_be_made_harms_nothing_beside_it() {
         "valuetype V; valuetype Never; typedef sequence<V> Many;
          custom valuetype V { public long x; };
          valuetype W : V { public long y; };
-         valuetype Z { public Z next; public long double odd; };
+         valuetype Z { public Z next; public ValueBase odd; };
          interface I { void f(); void g(in V v); void h(in W w); void i(in Z z); void j(in Never n); };",
     );
     let interface = contract.interfaces().next().unwrap();

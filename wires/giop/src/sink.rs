@@ -17,6 +17,7 @@ use crate::codesets::{Dialect, Narrow, to_latin1};
 use crate::typecodes::{self, OpenTypes};
 use crate::{ior, limits, value_types};
 use bytes::Bytes;
+use everywire_model::long_double;
 use everywire_model::send_buffer::SPLICE;
 use everywire_model::shape::{Enum, Text, TextKind};
 use everywire_model::value_type::ValueType;
@@ -165,6 +166,19 @@ impl<'r> CdrSink<'r> {
             // The check of the whole message's size refuses what is larger.
             len => self.put().patch(index, len.unwrap_or(u32::MAX)),
         }
+    }
+
+    /// A `long double` of 16 octets, the sign first: in the order of the message, aligned to 8 (sections 9.3.1.1 and 9.3.1.4).
+    #[cold]
+    fn long_double(&mut self, value: &[u8]) -> Visit<()> {
+        let Ok(octets) = <[u8; long_double::OCTETS]>::try_from(value) else {
+            return Err(Failure::bad_argument(format!("a `long double` has 16 octets, not {}", value.len())));
+        };
+        let mut put = self.put();
+        put.align(8);
+        let number = u128::from_be_bytes(octets);
+        put.out.extend_from_slice(&if put.little() { number.to_le_bytes() } else { number.to_be_bytes() });
+        Ok(())
     }
 
     /// GIOP 1.0 has no wide text (section 9.3.2.7).
@@ -319,6 +333,9 @@ impl Sink for CdrSink<'_> {
     }
 
     fn bytes(&mut self, shape: &Shape, value: &[u8]) -> Visit<()> {
+        if long_double::is(shape) {
+            return self.long_double(value);
+        }
         self.fits(value.len())?;
         self.begin(shape, value.len())?;
         self.buffer.flat().extend_from_slice(value);
@@ -368,6 +385,9 @@ impl Sink for CdrSink<'_> {
     fn open(&mut self, shape: &Shape, len: usize) -> Visit<()> {
         match shape.resolved() {
             Shape::Struct(_) | Shape::Union(_) | Shape::Variant => Ok(()),
+            Shape::Array(array) if long_double::is_array(array) => {
+                Err(Failure::bad_argument("the octets of a `long double` are written together"))
+            }
             Shape::Sequence(_) | Shape::Array(_) => self.begin(shape, len),
             Shape::Map(_) => Err(unsupported("a map")),
             Shape::Optional(content) => self.open_value(content, len),

@@ -26,7 +26,7 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Hold, Text, TextKind};
 use everywire_model::value_type::ValueType;
 use everywire_model::visit::NumbersMut;
-use everywire_model::{Body, Budget, Failure, Reference, Shape, Source, TypeCode, Visit};
+use everywire_model::{Body, Budget, Failure, Reference, Shape, Source, TypeCode, Visit, long_double};
 use std::borrow::Cow;
 
 /// Reads the values of a body.
@@ -108,6 +108,7 @@ impl<'a> CdrSource<'a> {
     /// A run of octets, borrowed unless it comes in several chunks: with a count if the shape is a sequence, else as long as the array.
     fn run(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {
         let len = match shape.resolved() {
+            Shape::Array(array) if long_double::is_array(array) => return self.long_double(),
             Shape::Array(array) => array.len as usize,
             Shape::Sequence(sequence) => {
                 let len = self.chunked(|source| Ok(source.get.count()?))?;
@@ -122,6 +123,22 @@ impl<'a> CdrSource<'a> {
         };
         self.budget.charge_bytes(len as u64)?;
         Ok(taken)
+    }
+
+    /// The octets of a `long double`, the sign first; in the message they are in its order, aligned to 8.
+    #[cold]
+    fn long_double(&mut self) -> Visit<Cow<'a, [u8]>> {
+        self.budget.charge_bytes(long_double::OCTETS as u64)?;
+        let before = self.get.pos;
+        self.get.align(8);
+        let taken = match self.get.take(long_double::OCTETS) {
+            Ok(taken) => Cow::Borrowed(taken),
+            Err(bad) => {
+                self.get.pos = before;
+                Cow::Owned(self.gathered(long_double::OCTETS, 8, bad)?)
+            }
+        };
+        Ok(if self.get.little { taken.iter().rev().copied().collect() } else { taken })
     }
 
     /// Opens a value box (CORBA 3.3 part 2, section 9.3.4). The shape of what is in it remarks how that was
@@ -549,6 +566,9 @@ impl<'a> Source<'a> for CdrSource<'a> {
             }
             Shape::Variant | Shape::Pointer(_) => Ok(1),
             Shape::Optional(content) => self.open_value(content),
+            Shape::Array(held) if long_double::is_array(held) => {
+                Err(unsupported("an octet of a `long double`"))
+            }
             Shape::Sequence(_) | Shape::Array(_) => self.elements(shape),
             other => Err(unsupported(&other.noun())),
         }

@@ -8,6 +8,7 @@ mod cdr;
 mod dialogue;
 mod fragments;
 mod golden;
+mod long_doubles;
 mod passing;
 mod references;
 mod request_heads;

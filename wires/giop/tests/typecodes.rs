@@ -368,7 +368,6 @@ fn type_codes_of_unknown_kinds_are_passed_on() {
             (new().named(32, "A").close(), "abstract interface", "IDL:A:1.0"),
             (new().named(33, "L").close(), "local interface", "IDL:L:1.0"),
             (new().number(13), "principal", ""),
-            (new().number(25), "long double", ""),
         ];
         for (hand, kind, id) in cases {
             let shape = structure("P", vec![("code", Shape::TypeCode), ("after", Shape::U32)]);

@@ -10,6 +10,7 @@ use super::Builder;
 use super::named_item::NamedItem;
 use crate::report::Problem;
 use everywire_model::fixed::Fixed;
+use everywire_model::long_double;
 use everywire_model::shape::TextKind;
 use everywire_model::{Shape, Value};
 use std::ops::RangeInclusive;
@@ -19,6 +20,10 @@ impl Builder<'_> {
     pub(super) fn constant(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
         if let Some(fixed) = Fixed::named(shape) {
             return self.fixed_value(expr, fixed);
+        }
+        if long_double::is(shape) {
+            self.lacking = Some("a constant of the type `long double`".into());
+            return None;
         }
         match shape.resolved() {
             Shape::U8 | Shape::U16 | Shape::I16 | Shape::U32 | Shape::I32 | Shape::U64 | Shape::I64 => {

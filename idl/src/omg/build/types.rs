@@ -360,6 +360,7 @@ fn basic_shape(basic: Basic) -> Shape {
         Basic::ULongLong => Shape::U64,
         Basic::Float => Shape::F32,
         Basic::Double => Shape::F64,
+        Basic::LongDouble => everywire_model::long_double::SHAPE,
         Basic::Char => Shape::Char,
         Basic::WChar => Shape::WideChar,
         Basic::Boolean => Shape::Bool,

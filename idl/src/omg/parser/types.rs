@@ -1,7 +1,7 @@
 //! Types: what stands before a name, and the bodies of structs, unions and enums.
 //!
 //! The state is the parser's; this file holds the part of the grammar from `type_spec` down (CORBA 3.0,
-//! 3.11). A type that the runtime has no values for (`long double`, maps, `ValueBase`) is read to
+//! 3.11). A type that the runtime has no values for (maps, `ValueBase`) is read to
 //! its end and becomes `Unsupported`: what needs it is left out of the contract with a note, and everything
 //! around it stays.
 //!
@@ -55,7 +55,7 @@ impl Parser<'_> {
                     return Ok(TypeKind::Basic(Basic::LongLong));
                 }
                 if self.accept_word("double") {
-                    return Ok(TypeKind::Unsupported("`long double`"));
+                    return Ok(TypeKind::Basic(Basic::LongDouble));
                 }
                 return Ok(TypeKind::Basic(Basic::Long));
             }

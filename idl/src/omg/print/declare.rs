@@ -11,6 +11,7 @@ use super::super::CONTEXT;
 use super::{Printer, names};
 use everywire_model::contract::note;
 use everywire_model::fixed::Fixed;
+use everywire_model::long_double;
 use everywire_model::shape::{Arm, Enum, Field, Struct, Text, TextKind, Union};
 use everywire_model::value_type::ValueType;
 use everywire_model::{Attribute, Definition, Direction, Hold, Interface, Operation, Shape, Signal};
@@ -288,7 +289,8 @@ impl Printer<'_> {
     /// Whether an operation or attribute cannot use a type without a name for it.
     fn must_be_made(&self, shape: &Shape) -> bool {
         let shape = self.bare(shape);
-        matches!(shape, Shape::Sequence(_) | Shape::Array(_)) || Fixed::of(shape).is_some()
+        let is_built_in = matches!(shape, Shape::Array(array) if long_double::is_array(array));
+        (matches!(shape, Shape::Sequence(_) | Shape::Array(_)) && !is_built_in) || Fixed::of(shape).is_some()
     }
 
     /// The shape behind names that another language has built in, which are no definitions. It stops at the
@@ -322,6 +324,9 @@ impl Printer<'_> {
         let shape = self.bare(shape);
         if let Some(Fixed { digits, scale }) = Fixed::of(shape) {
             return format!("fixed<{digits}, {scale}>");
+        }
+        if matches!(shape, Shape::Array(array) if long_double::is_array(array)) {
+            return "long double".to_owned();
         }
         match names::of_shape(shape) {
             Some((_, name, _)) if name.is_empty() => {
@@ -374,7 +379,9 @@ impl Printer<'_> {
 /// The element behind all dimensions of an array, and the dimensions as they are written.
 fn dimensions(shape: &Shape) -> (&Shape, String) {
     let (mut element, mut dimensions) = (shape, String::new());
-    while let Shape::Array(array) = element {
+    while let Shape::Array(array) = element
+        && !long_double::is_array(array)
+    {
         dimensions.push_str(&format!("[{}]", array.len));
         element = &array.element;
     }

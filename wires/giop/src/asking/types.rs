@@ -21,6 +21,7 @@ use crate::typecodes;
 use everywire_model::describe::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Operation, Referent, Sequence, Shape, Struct, Union,
 };
+use everywire_model::long_double;
 use everywire_model::{Definition, Failure, Initiator, TypeCode};
 use std::any::Any;
 use std::collections::hash_map::RandomState;
@@ -257,6 +258,7 @@ impl Types {
                 let element = self.shape(&held.element, depth, questions)?;
                 Shape::Sequence(Hold::new(Sequence { element, ..(**held).clone() }))
             }
+            Shape::Array(held) if long_double::is_array(held) => shape.clone(),
             Shape::Array(held) => {
                 let element = self.shape(&held.element, depth, questions)?;
                 Shape::Array(Hold::new(Array { element, len: held.len }))

@@ -19,7 +19,7 @@ use crate::contracts::corba::{DefinitionKind, PrimitiveKind};
 use crate::contracts::{exception_id, id_of};
 use crate::typecodes;
 use everywire_model::describe::{Interface, Struct, TextKind};
-use everywire_model::{Constant, Hold, Objects, Shape};
+use everywire_model::{Constant, Hold, Objects, Shape, long_double};
 use std::collections::HashSet;
 use std::mem::discriminant;
 
@@ -42,6 +42,7 @@ const PRIMITIVES: &[(PrimitiveKind, &str, Shape)] = &[
     (PrimitiveKind::PkObjref, "pk_objref", everywire_model::describe::ANY_OBJECT),
     (PrimitiveKind::PkLonglong, "pk_longlong", Shape::I64),
     (PrimitiveKind::PkUlonglong, "pk_ulonglong", Shape::U64),
+    (PrimitiveKind::PkLongdouble, "pk_longdouble", long_double::SHAPE),
     (PrimitiveKind::PkWchar, "pk_wchar", Shape::WideChar),
     (PrimitiveKind::PkWstring, "pk_wstring", everywire_model::describe::WIDE_TEXT),
 ];
@@ -52,8 +53,8 @@ pub(super) fn primitive_id(kind: PrimitiveKind) -> Option<&'static str> {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map(|(_, id, _)| *id)
 }
 
-/// What values of a primitive type look like; nothing for kinds that this side does not have, such as `long
-/// double`.
+/// What values of a primitive type look like; nothing for kinds that this side does not have, such as
+/// `ValueBase`.
 pub(super) fn primitive_shape(kind: PrimitiveKind) -> Option<&'static Shape> {
     PRIMITIVES.iter().find(|(known, ..)| *known == kind).map(|(.., shape)| shape)
 }
@@ -360,6 +361,7 @@ impl Builder {
                 let parts = vec![self.type_of(&held.element, user, depth)];
                 self.unnamed(DefinitionKind::DkSequence, user, shape, parts)
             }
+            Shape::Array(held) if long_double::is_array(held) => self.primitive(PrimitiveKind::PkLongdouble),
             Shape::Array(held) => {
                 let parts = vec![self.type_of(&held.element, user, depth)];
                 self.unnamed(DefinitionKind::DkArray, user, shape, parts)
@@ -422,7 +424,7 @@ mod tests {
     fn a_primitive_that_is_not_here_is_not_the_repository() {
         let repository = Builder::begun().repository;
         assert!(repository.primitive(PrimitiveKind::PkNull).is_none());
-        assert!(repository.primitive(PrimitiveKind::PkLongdouble).is_none());
+        assert!(repository.primitive(PrimitiveKind::PkValueBase).is_none());
         assert_eq!(repository.primitive(PrimitiveKind::PkLong).map(|found| &*found.id), Some("pk_long"));
     }
 }

@@ -21,6 +21,7 @@ use super::{Boxed, EXCEPTION, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
 use everywire_model::fixed::Fixed;
+use everywire_model::long_double;
 use everywire_model::shape::{
     Alias, Arm, Array, Enum, Field, Hold, Name, Order, Referent, Sequence, Struct, Text, TextKind, Union,
 };
@@ -98,8 +99,8 @@ impl<'a, 'b> Reader<'a, 'b> {
             self.finished.push((at, shape.clone(), 1));
             return Ok((shape, 1));
         }
-        // These have no parameters: what follows is the value.
-        if matches!(code, kind::PRINCIPAL | kind::LONG_DOUBLE) {
+        // It has no parameters: what follows is the value.
+        if code == kind::PRINCIPAL {
             return Err(unknown(code));
         }
         let content = get.octets()?;
@@ -390,6 +391,7 @@ fn simple(code: u32, get: &mut Get<'_>) -> Result<Option<Shape>, DecodeError> {
         kind::ULONG => Shape::U32,
         kind::FLOAT => Shape::F32,
         kind::DOUBLE => Shape::F64,
+        kind::LONG_DOUBLE => long_double::SHAPE,
         kind::BOOLEAN => Shape::Bool,
         kind::CHAR => Shape::Char,
         kind::OCTET => Shape::U8,

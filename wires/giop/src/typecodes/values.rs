@@ -26,7 +26,6 @@ fn word(code: u32) -> &'static str {
         kind::ARRAY => "array",
         kind::ALIAS => "alias",
         kind::EXCEPT => "exception",
-        kind::LONG_DOUBLE => "long double",
         29 => "valuetype",
         kind::BOX => "value box",
         31 => "native",
@@ -71,7 +70,7 @@ pub(crate) fn get_value(get: &mut Get<'_>, budget: &mut Budget) -> Visit<TypeCod
             let mut inner = Get::encapsulation(content)?;
             named = (inner.text()?, inner.text()?);
         }
-    } else if matches!(code, kind::PRINCIPAL | kind::LONG_DOUBLE) {
+    } else if code == kind::PRINCIPAL {
         encoded.extend_from_slice(&code.to_be_bytes());
     }
     match super::get(get, budget) {

@@ -12,6 +12,7 @@ use super::{INDIRECTION, NULL, boxed, exception, kind};
 use crate::cdr::{CdrWriter, WriteCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::fixed::Fixed;
+use everywire_model::long_double;
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
 use everywire_model::{Failure, Initiator, Shape, Visit};
 
@@ -92,6 +93,7 @@ pub(crate) fn put(
                 Ok(())
             });
         }
+        Shape::Array(held) if long_double::is_array(held) => put.u32(kind::LONG_DOUBLE),
         Shape::Array(held) => {
             return compound(kind::ARRAY, held.identity(), put, enclosing, |put, enclosing| {
                 self::put(&held.element, put, enclosing, depth)?;
