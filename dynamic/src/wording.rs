@@ -1,7 +1,8 @@
 //! The words for operations and types.
 
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Shape, TextKind};
-use everywire_model::{Direction, Operation};
+use everywire_model::{Direction, Operation, long_double};
 use std::fmt::Write as _;
 
 /// How many levels of a type are told: types without names may be long, and those of a peer may contain
@@ -56,6 +57,9 @@ fn within(shape: &Shape, levels: usize) -> String {
     let Some(levels) = levels.checked_sub(1) else { return "...".into() };
     let noun = |shape: &Shape| within(shape, levels);
     match shape {
+        // Octets that are remarked to be numbers.
+        _ if let Some(fixed) = Fixed::of(shape) => format!("fixed<{}, {}>", fixed.digits, fixed.scale),
+        Shape::Array(array) if long_double::is_array(array) => "long double".into(),
         Shape::Sequence(sequence) => format!("sequence of {}", noun(&sequence.element)),
         Shape::Array(array) => format!("array of {} {}", array.len, noun(&array.element)),
         Shape::Reference(referent) if !referent.name.is_empty() => referent.name.to_string(),
@@ -81,5 +85,21 @@ fn within(shape: &Shape, levels: usize) -> String {
         },
         Shape::Alias(alias) if alias.name.is_empty() => noun(&alias.target),
         other => other.noun().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everywire_model::Hold;
+    use everywire_model::shape::Array;
+
+    #[test]
+    fn numbers_that_are_octets_have_their_own_words() {
+        let octets = |len| Shape::Array(Hold::new(Array { element: Shape::U8, len }));
+        let price = Fixed { digits: 7, scale: 2 }.shape();
+        assert_eq!((&*noun(&price), &*noun(&octets(4))), ("fixed<7, 2>", "array of 4 u8"));
+        let list = Shape::sequence(long_double::SHAPE);
+        assert_eq!((&*noun(&list), &*noun(&octets(16))), ("sequence of long double", "array of 16 u8"));
     }
 }
