@@ -31,6 +31,7 @@ use crate::metrics::Metrics;
 use crate::plan::{Plan, RoutePlan};
 use crate::route::{Route, RouteContext, shown};
 use crate::signals::{SignalRelay, Watch};
+use crate::target_places::TargetPlaces;
 use everywire::{Builder, Bytes, Notice};
 use everywire_model::Wire;
 use std::collections::HashMap;
@@ -57,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) log: Log,
     /// Whether no new work is wanted.
     pub(crate) draining: AtomicBool,
+    /// Where the targets are.
+    targets: Arc<TargetPlaces>,
     /// Places of copies, by which those that stay are found again after a change of the configuration.
     places: Destinations,
     /// What a change replaces.
@@ -90,10 +93,19 @@ impl Broker {
         if let Some(bytes) = config.max_message {
             builder = builder.max_message(bytes);
         }
+        let (log, targets) = (Log::new(log, config.verbose), Arc::<TargetPlaces>::default());
+        let (told, places) = (log.clone(), Arc::clone(&targets));
+        // It calls targets, and nobody calls it.
+        builder = builder.observer(Arc::new(move |notice: &Notice| {
+            if let Notice::Violation { violation, called: Some(called), .. } = notice {
+                places.tell(&told, called, violation);
+            }
+        }));
         let inner = Arc::new(Inner {
             upstream: everywire::Node::from(builder.build()),
             metrics: Metrics::new(),
-            log: Log::new(log, config.verbose),
+            log,
+            targets,
             draining: AtomicBool::new(false),
             places: Destinations::default(),
             state: Mutex::default(),
@@ -226,6 +238,7 @@ impl Broker {
                 }
             }
         }
+        inner.targets.set(&routes);
         state.watches = watches(&plan, &routes, &fronts, std::mem::take(&mut state.watches), &inner.log);
         state.probers = routes.iter().filter_map(|route| Prober::start(route, &inner.log)).collect();
         state.fronts = fronts;
@@ -353,14 +366,14 @@ impl Inner {
         if let Some(bytes) = config.max_message {
             builder = builder.max_message(bytes);
         }
-        let calls = Arc::clone(calls);
+        let (calls, places) = (Arc::clone(calls), Arc::clone(&self.targets));
         builder.observer(Arc::new(move |notice: &Notice| match notice {
             Notice::Withdrawn { link, call } => calls.withdraw(*link, *call),
             Notice::Closed { link } => {
                 calls.close(*link);
                 log.detail("closed", || vec![("listener", name.clone().into())]);
             }
-            notice => tell(&log, &name, notice),
+            notice => tell(&log, &name, &places, notice),
         }))
     }
 
@@ -490,17 +503,18 @@ fn watches(
 }
 
 /// What happens at a listener.
-fn tell(log: &Log, listener: &str, notice: &Notice) {
+fn tell(log: &Log, listener: &str, places: &TargetPlaces, notice: &Notice) {
     let name = || ("listener", listener.into());
     match notice {
         Notice::Accepted { peer } => log.detail("accepted", || vec![name(), ("peer", peer.clone().into())]),
         Notice::Refused { peer, why } => {
             log.warn("refused", &[name(), ("peer", peer.clone().into()), ("why", why.clone().into())]);
         }
-        Notice::Violation { peer, violation } => {
+        Notice::Violation { peer, violation, called: None } => {
             let fields = [name(), ("peer", peer.clone().into()), ("violation", violation.name.into())];
             log.warn("violation", &fields);
         }
+        Notice::Violation { violation, called: Some(called), .. } => places.tell(log, called, violation),
         Notice::Unanswered { failure } => {
             log.warn("unanswered", &[name(), ("failure", failure.to_string().into())]);
         }

@@ -43,6 +43,7 @@ mod redirects;
 mod references;
 mod route;
 mod signals;
+mod target_places;
 mod told;
 mod unreached;
 mod upstream;

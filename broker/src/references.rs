@@ -17,7 +17,7 @@ use crate::interfaces::{self, Found, Question};
 use crate::route::Route;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::shape::Referent;
-use everywire_model::{Hold, Interface, Resolver};
+use everywire_model::{Endpoint, Hold, Interface, Resolver};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -215,6 +215,13 @@ impl References {
     /// Whether an object is served under this key.
     pub(crate) fn holds(&self, key: &[u8]) -> bool {
         self.held().meant.contains_key(key)
+    }
+
+    /// Whether one of the objects is there.
+    pub(crate) fn leads_to(&self, place: &Endpoint) -> bool {
+        let held = self.held();
+        let mut profiles = held.meant.values().flat_map(|meant| &meant.place.2.profiles);
+        profiles.any(|profile| profile.endpoints.contains(place))
     }
 
     /// Nobody answers behind one of them, whose target knows that.

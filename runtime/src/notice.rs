@@ -1,6 +1,6 @@
 //! What a node tells of its peers.
 
-use everywire_model::{CallId, Failure, Violation};
+use everywire_model::{CallId, Endpoint, Failure, Violation};
 use std::sync::Arc;
 
 /// Something worth telling about a peer.
@@ -25,6 +25,8 @@ pub enum Notice {
         peer: String,
         /// How.
         violation: Violation,
+        /// Where this node has called it; nothing, if it has come by itself.
+        called: Option<Endpoint>,
     },
     /// A servant's answer could not be sent as it was.
     Unanswered {

@@ -211,3 +211,33 @@ fn calls_that_no_route_is_for_are_counted() {
     assert_eq!((failure.kind(), failure.completed()), (Kind::NoObject, Completed::No), "{failure:?}");
     assert!((broker.metric("unmatched_total") - 1.0).abs() < 0.1);
 }
+
+/// Who broke the protocol is told by route and target, also where the target's connection belongs to a listener, or no call is under way.
+#[test]
+fn the_log_names_the_target_that_breaks_the_protocol() {
+    let scratch = Scratch::new();
+    let target = saying(b"nonsense, and more of it");
+    let to = format!("iiop://127.0.0.1:{target}/shop");
+    let broker = start(&format!(
+        "{}{}[[route]]\nname = \"passing\"\nfrom = \"front\"\nmatch = {{ key = \"passing\" }}\nto = \"{to}\"\n",
+        listener("front", "iiop", &scratch),
+        route("typed", "front", &to, ""),
+    ));
+    for name in ["typed", "passing"] {
+        assert_eq!(refused(&broker, name).kind(), Kind::Violation);
+    }
+    let address = broker.broker.address("front").unwrap();
+    let mut caller =
+        std::net::TcpStream::connect(address.split("//").nth(1).unwrap().trim_end_matches('/')).unwrap();
+    // The end of the connection comes after the line.
+    caller.write_all(b"GIOP\x07 and more").unwrap();
+    let _ = caller.read_to_end(&mut Vec::new());
+    let log = broker.log.lock().unwrap();
+    let violations: Vec<_> = log.iter().filter(|line| line.contains("\"event\":\"violation\"")).collect();
+    let said = |part: &str| violations.iter().filter(|line| line.contains(part)).count();
+    let place = format!("\"target\":\"iiop://127.0.0.1:{target}/shop\"");
+    let both = |name: &str| said(&format!("\"route\":\"{name}\",{place}"));
+    assert!(both("typed") > 0 && both("passing") > 0, "{violations:#?}");
+    // The caller's own is told of the listener, and no other.
+    assert_eq!(said("\"listener\":\"front\""), 1, "{violations:#?}");
+}

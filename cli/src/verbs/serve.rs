@@ -432,7 +432,7 @@ fn told(notice: &Notice) -> String {
     match notice {
         Notice::Accepted { peer } => format!("accepted: {peer}"),
         Notice::Refused { peer, why } => format!("refused: {peer}: {why}"),
-        Notice::Violation { peer, violation } => format!("violation: {peer}: {violation}"),
+        Notice::Violation { peer, violation, .. } => format!("violation: {peer}: {violation}"),
         Notice::Unanswered { failure } => format!("unanswered: {failure}"),
         Notice::Undelivered { failure } => format!("undelivered: {failure}"),
         Notice::Left { failure } => format!("left: {failure}"),

@@ -72,7 +72,8 @@ impl Connection {
     /// connection to any other ends at once.
     pub(super) fn refuse(&self, core: &mut Core, violation: Violation) {
         let peer = self.stream.peer(self.endpoint.transport()).text;
-        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone() }));
+        let called = (!self.is_accepted()).then(|| self.endpoint.clone());
+        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone(), called }));
         let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
         core.session.disconnected(&failure);
         self.deliver_all(core);
