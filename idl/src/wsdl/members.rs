@@ -155,14 +155,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 self.remark(format!("{name}: a data set is left out"));
                 Some(0)
             }
-            "element" => match self.replaced(particle) {
-                Some(all) if many(particle) => self.replaced_list(name, particle, &all, members),
-                Some(all) => self.replaced_element(name, particle, &all, place, members),
-                None => {
-                    let field = self.placed(name, particle, place)?;
-                    Some(self.add_element(name, field, members))
-                }
-            },
+            "element" => self.element_here(name, particle, place, members),
             // Elements of several kinds in any order.
             "choice" if many(particle) => self.choices(name, particle, members),
             "choice" => {
@@ -201,6 +194,25 @@ impl<'n, 't> Types<'n, 't, '_> {
                 Some(0)
             }
             _ => Some(0),
+        }
+    }
+
+    /// An element, or those that may stand in its place. Apart from [`Types::particle`], whose frame stays small: types lie deep.
+    fn element_here(
+        &mut self,
+        name: &QName,
+        element: &'n Node<'t>,
+        place: MemberPosition,
+        members: &mut Members,
+    ) -> Option<usize> {
+        let Some(all) = self.replaced(element) else {
+            let field = self.placed(name, element, place)?;
+            return Some(self.add_element(name, field, members));
+        };
+        if many(element) {
+            self.replaced_list(name, element, &all, members)
+        } else {
+            self.replaced_element(name, element, &all, place, members)
         }
     }
 
