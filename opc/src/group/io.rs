@@ -2,7 +2,8 @@
 //!
 //! Three ways a value comes (`ReadFrom`):
 //! * from the cache: under the group's lock, which nobody holds for long; the frequent types of number
-//!   without the lock of their cells. What is not active is `OUT_OF_SERVICE`;
+//!   without the lock of their cells. What is not active is `OUT_OF_SERVICE`; what is older than the group's rate, since nobody listens
+//!   and the source does not tell changes, is read anew before;
 //! * from the device: the source is asked without any lock, for all items of the call at once, active or not;
 //! * by age: each item from its cell if what that has is young enough, and all others from the source
 //!   together. An age of 0 is the device.
@@ -117,7 +118,7 @@ impl Group {
     ) -> Result<(), Code> {
         let read = some(items).and_then(|()| {
             if from == ReadFrom::Cache {
-                return self.read_cached(items, samples);
+                return self.read_cached(items, now, samples);
             }
             *samples = self.read_recent(items, from, now)?;
             bound(samples, self.engine.settings.quotas.answer, |sample| &sample.value.data);
@@ -129,9 +130,34 @@ impl Group {
         read
     }
 
+    /// Has the cache no older than the group's rate where nobody listens, so that no update reads the source (OPC DA 2.05a, 4.5.4.1); and
+    /// of a group that sends, where the first update has not been.
+    fn renew(&self, items: &[u32], now: Moment) -> Result<(), Code> {
+        let (age, cells): (u64, Vec<_>) = {
+            let inner = self.inner()?;
+            let age = if inner.sends() { u64::MAX } else { inner.state.rate.into() };
+            let members = items.iter().filter_map(|item| inner.members.get(*item).ok());
+            let active = members.filter(|member| member.active && member.is_readable);
+            (age, active.map(|member| Arc::clone(&member.cell)).collect())
+        };
+        let is_stale = |cell: &Arc<Cell>| cell.is_polled() && cell.value_of_age(age, now.ticks).is_none();
+        self.read_stale(cells.into_iter().filter(is_stale), now);
+        Ok(())
+    }
+
     /// Reads the cache: one item after the other, without anything between.
-    fn read_cached(&self, items: &[u32], samples: &mut Vec<Result<Sample, Code>>) -> Result<(), Code> {
-        let inner = self.inner()?;
+    fn read_cached(
+        &self,
+        items: &[u32],
+        now: Moment,
+        samples: &mut Vec<Result<Sample, Code>>,
+    ) -> Result<(), Code> {
+        let mut inner = self.inner()?;
+        if inner.state.active && inner.members.is_polled() {
+            drop(inner);
+            self.renew(items, now)?;
+            inner = self.inner()?;
+        }
         let (active, most) = (inner.state.active, self.engine.settings.quotas.answer);
         let (mut place, mut heap) = (usize::MAX - 1, 0_usize);
         samples.truncate(items.len());

@@ -148,8 +148,12 @@ impl Group {
             _ => return,
         };
         // Another group may have just read them.
-        let stale: Vec<_> =
-            cells.into_iter().filter(|cell| cell.value_of_age(0, now.ticks).is_none()).collect();
+        self.read_stale(cells.into_iter().filter(|cell| cell.value_of_age(0, now.ticks).is_none()), now);
+    }
+
+    /// Reads the items of cells from the source, without any lock.
+    pub(super) fn read_stale(&self, stale: impl Iterator<Item = Arc<Cell>>, now: Moment) {
+        let stale: Vec<_> = stale.collect();
         if stale.is_empty() {
             return;
         }

@@ -1,5 +1,10 @@
 use super::{Plant, codes, rate};
-use everywire_opc::{Code, Data, Item, Quality, ReadFrom, VarType, Vqt, WriteVqt};
+use everywire_opc::{
+    Children, Code, Data, Engine, Feed, FileTime, Item, Moment, Quality, ReadFrom, Settings, Source, VarType,
+    Vqt, Write, WriteVqt,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 #[test]
 fn a_read_has_value_quality_and_time() {
@@ -13,6 +18,65 @@ fn a_read_has_value_quality_and_time() {
         assert_eq!((first.client, &first.value), (1, &Vqt::good(7.5_f32, plant.now.time)), "{from:?}");
     }
     assert_eq!(group.read(&items, ReadFrom::Ages(&[0]), plant.now).err(), Some(Code::INVALID_ARGUMENT));
+}
+
+/// A source that does not tell changes: each item's value is how many items were read before it.
+#[derive(Default)]
+struct Counting(AtomicI32);
+
+impl Source for Counting {
+    fn find(&self, id: &str) -> Option<Arc<Item>> {
+        Some(Arc::new(Item::new(id, VarType::I4)))
+    }
+
+    fn children(&self, _: &str, _: Option<&str>) -> Option<Children> {
+        None
+    }
+
+    fn read(&self, items: &[Arc<Item>]) -> Vec<Result<Vqt, Code>> {
+        let count = |_| Ok(Vqt::good(self.0.fetch_add(1, Ordering::SeqCst), FileTime::default()));
+        items.iter().map(count).collect()
+    }
+
+    fn write(&self, writes: &[Write]) -> Vec<Code> {
+        vec![Code::BAD_RIGHTS; writes.len()]
+    }
+
+    fn watch(&self, _: &Arc<Item>, _: Feed) -> bool {
+        false
+    }
+}
+
+/// Clients that never listen, and read the cache in turn, are many.
+#[test]
+fn the_cache_is_no_older_than_the_rate_though_nobody_listens() {
+    let engine = Engine::new(Arc::<Counting>::default(), Settings::default());
+    let client = engine.client().expect("a client");
+    let group = client.add_group(rate(1000)).expect("a group");
+    let mut now = Moment { ticks: 1_000_000, time: FileTime(133_000_000_000_000_000) };
+    let added = group.add_items(&[super::def("a", 1), super::def("b", 2)], now).expect("it lives");
+    let items = super::server(added);
+    let read = |now: Moment| {
+        let read = group.read(&items, ReadFrom::Cache, now).expect("it lives");
+        read.into_iter().map(|read| read.expect("a value").value).collect::<Vec<_>>()
+    };
+    let data = |now| read(now).into_iter().map(|value| value.data).collect::<Vec<_>>();
+    assert_eq!(data(now), [Data::I4(0), Data::I4(1)]);
+    now = now.after(1000);
+    assert_eq!(data(now), [Data::I4(0), Data::I4(1)], "it is young enough");
+    now = now.after(1);
+    assert_eq!(data(now), [Data::I4(2), Data::I4(3)]);
+    // One that is not active is not read, and keeps what it had.
+    group.set_active(&items[..1], false).expect("it lives");
+    now = now.after(5000);
+    let [first, second] = read(now).try_into().expect("two items");
+    assert_eq!((first.data, first.quality), (Data::I4(2), Quality::OUT_OF_SERVICE));
+    assert_eq!((second.data, second.quality), (Data::I4(4), Quality::GOOD));
+    // Where somebody listens, the updates read; what none has read yet is not waited for.
+    group.set_active(&items[..1], true).expect("it lives");
+    group.set_listeners(1);
+    now = now.after(5000);
+    assert_eq!(data(now), [Data::I4(2), Data::I4(4)]);
 }
 
 #[test]
