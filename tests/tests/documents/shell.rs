@@ -1,7 +1,8 @@
 //! One shell, in which commands are run one after the other as a reader would.
 //!
 //! The shell reads a line, runs it, and prints a mark with its exit code. What programs in the background print comes in between, as it does in
-//! a terminal. A command that goes on becomes a job of the shell; all jobs are ended with it.
+//! a terminal; a program that writes a line in several pieces may have a mark in the middle of it. A command that goes on becomes a job of the
+//! shell; all jobs are ended with it.
 
 use crate::common::foreign::PATIENCE;
 use std::io::{BufRead, BufReader, Write};
@@ -30,6 +31,8 @@ pub(super) struct Shell {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     printed: Vec<String>,
+    /// The beginning of a line whose rest comes behind a mark.
+    begun: String,
     /// Commands that go on, and their processes.
     jobs: Vec<(String, String)>,
 }
@@ -69,7 +72,7 @@ impl Shell {
             }
         });
         let input = child.stdin.take();
-        Self { child, bus, input, lines, printed: Vec::new(), jobs: Vec::new() }
+        Self { child, bus, input, lines, printed: Vec::new(), begun: String::new(), jobs: Vec::new() }
     }
 
     /// Runs a command to its end; its exit code.
@@ -123,12 +126,16 @@ impl Shell {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             let ended = job.is_some_and(has_ended);
-            let Ok(line) = self.lines.recv_timeout(GLANCE) else {
+            let Ok(mut line) = self.lines.recv_timeout(GLANCE) else {
                 if ended {
                     return Err(format!("it ended: {}", self.last()));
                 }
                 continue;
             };
+            match line.find(MARK).or_else(|| line.find(JOB)) {
+                Some(at) => self.begun.extend(line.drain(..at)),
+                None => line.insert_str(0, &std::mem::take(&mut self.begun)),
+            }
             if line.starts_with(MARK) || line.starts_with(JOB) {
                 if is_it(&line) {
                     return Ok(line);
