@@ -8,7 +8,7 @@
 //! Text is decimal, with as few digits from 33 to 36 as are read back as the same number. It is computed with 320 bits: the nearest number is
 //! found, but for a text that lies between two numbers to more than some 90 digits.
 //!
-//! Invariants: a [`Wide`] that is not zero has its highest bit set; its limbs have the lowest first.
+//! Invariants: a `Wide` that is not zero has its highest bit set; its limbs have the lowest first.
 
 use crate::shape::{Alias, Array, Hold, Name, Shape};
 use std::cmp::Ordering;
