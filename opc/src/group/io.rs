@@ -135,7 +135,8 @@ impl Group {
     fn renew(&self, items: &[u32], now: Moment) -> Result<(), Code> {
         let (age, cells): (u64, Vec<_>) = {
             let inner = self.inner()?;
-            let age = if inner.sends() { u64::MAX } else { inner.state.rate.into() };
+            // Whoever reads at the rate gets something new each time.
+            let age = if inner.sends() { u64::MAX } else { u64::from(inner.state.rate).saturating_sub(1) };
             let members = items.iter().filter_map(|item| inner.members.get(*item).ok());
             let active = members.filter(|member| member.active && member.is_readable);
             (age, active.map(|member| Arc::clone(&member.cell)).collect())

@@ -62,7 +62,7 @@ fn the_cache_is_no_older_than_the_rate_though_nobody_listens() {
     };
     let data = |now| read(now).into_iter().map(|value| value.data).collect::<Vec<_>>();
     assert_eq!(data(now), [Data::I4(0), Data::I4(1)]);
-    now = now.after(1000);
+    now = now.after(999);
     assert_eq!(data(now), [Data::I4(0), Data::I4(1)], "it is young enough");
     now = now.after(1);
     assert_eq!(data(now), [Data::I4(2), Data::I4(3)]);
