@@ -29,3 +29,4 @@ mod value_types;
 mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;
+mod wsdl_substitutes;
