@@ -182,8 +182,11 @@ fn take_scratch() -> BytesMut {
 #[inline]
 fn keep_rest(core: &mut Core, mut scratch: BytesMut) {
     if !scratch.is_empty() {
+        let (came, room) = (scratch.len(), scratch.capacity());
         let wanted = core.session.wanted();
-        if scratch.len() >= LARGE && wanted > 0 && scratch.len() + wanted <= scratch.capacity() {
+        // No more than half of the buffer stays unused.
+        let fits = wanted > 0 && wanted <= room - came && came + wanted >= room / 2;
+        if came >= LARGE && fits && core.input.is_empty() {
             core.input = scratch;
             return;
         }
