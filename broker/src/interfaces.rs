@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long an object may take to say what it is: its reference passes without that then.
+/// How long an object may take to say what it is: its reference passes without that then, and QueryInterface finds no more.
 const ANSWER: Duration = Duration::from_secs(5);
 /// Threads that wait for objects at one time.
 const ASKING: usize = 256;
@@ -145,7 +145,7 @@ pub(crate) fn find(
     }
     let Some(target) = route.targets.first() else { return false };
     let Some(interface) = route.contract.interfaces().find(|interface| fits(interface)) else { return false };
-    match everywire::blocking(|| target.object.offers(&interface.id)) {
+    match everywire::blocking(|| target.object.clone().with_deadline(Some(ANSWER)).offers(&interface.id)) {
         Ok(true) => serve(route, front, key, interface),
         Ok(false) => false,
         Err(failure) => {
