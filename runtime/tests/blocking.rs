@@ -229,7 +229,8 @@ fn calls_of_one_connection_keep_their_order_where_a_servant_wants_that() {
         peer.read();
     }
     assert_eq!(*left.lock().unwrap(), (0..CALLS).collect::<Vec<_>>());
-    until("nothing waits", || server.memory_held() == 0);
+    // The connection keeps the buffer of its last answers.
+    until("nothing waits", || server.memory_held() <= 64 << 10);
 }
 
 #[test]
