@@ -1,7 +1,7 @@
 //! Operations that block, and the pool of threads that they run on.
 //!
 //! An operation begins on the thread that leads a shard. When the supervisor sees it block there, it is marked, and its next calls go
-//! to the pool at once: hundreds of them may sleep at a time, and nobody waits 20 ms for each to be noticed. A marked operation that
+//! to the pool at once: hundreds of them may sleep at a time, and nobody waits some 20 ms for each to be noticed. A marked operation that
 //! ends quickly or never sleeps, time after time, is unmarked again: one that only computes gains nothing from a hundred threads,
 //! and takes the CPU from all others with them. That it took long says nothing: on a busy machine everything does. So a thread asks
 //! the kernel how often it has slept.

@@ -403,7 +403,7 @@ pub(crate) fn about_to_block() {
 
 /// Runs something that may take long inside a servant: its shard goes on with other connections meanwhile.
 ///
-/// Stubs do so by themselves. Without it a servant that blocks is noticed too, but only after some 20 ms, or 100 ms if it computes.
+/// Stubs do so by themselves. Without it a servant that blocks is noticed too, but only after 10 to 45 ms, or 100 ms more if it computes.
 pub fn blocking<T>(work: impl FnOnce() -> T) -> T {
     about_to_block();
     work()

@@ -5,7 +5,7 @@ use super::state::{BELL, EventSource, STRANGERS, Shard};
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};
 use crate::patience::Latency;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Supervisor, Watch};
 use crate::sync::lock;
 use crate::terms::{Successor, Terms};
 use crate::worker_pool::is_asleep;
@@ -15,12 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
-
-/// The supervisor's step: a servant that is still running after two of them has blocked.
-const STEP: Duration = Duration::from_millis(10);
-/// Steps after which a servant that computes, or waits for a CPU, is taken for blocked, too: 100 ms.
-const BUSY: u32 = 10;
+use std::time::Instant;
 
 impl Shard {
     /// Makes an event loop and starts its first thread.
@@ -122,8 +117,8 @@ impl Shard {
 
     /// The supervisor's thread; ends with its shard.
     pub(super) fn supervise(shard: &Weak<Self>) {
-        let mut last = (0, 0);
-        let (mut quiet, mut stuck) = (0, 0);
+        Watch::begin();
+        let mut watch = Watch::new(Instant::now());
         loop {
             let Some(shard) = shard.upgrade() else { return };
             // First of all: what runs is of this term, or of a later one.
@@ -133,29 +128,21 @@ impl Shard {
             if shard.terms.are_over() {
                 return;
             }
-            stuck = if running != 0 && running == last.0 { stuck + 1 } else { 0 };
-            // A thread that merely waits for a CPU, or computes, is given more time than one that sleeps.
-            let asleep = stuck > 0 && is_asleep(leader);
-            if stuck >= BUSY || asleep {
-                // Nothing happens if the call has ended by now. What computes gains nothing from a thread of its own the next time.
-                if let Some(connection) = shard.hand_over(term, running)
-                    && asleep
-                {
-                    connection.has_blocked();
-                }
+            // Nothing happens if the call has ended by now.
+            if let Some(blocked) = watch.look(Instant::now(), running, calls, || is_asleep(leader))
+                && let Some(connection) = shard.hand_over(term, running)
+                && blocked.asleep
+            {
+                connection.has_blocked();
             }
-            quiet = if running == 0 && calls == last.1 { quiet + 1 } else { 0 };
-            last = (running, calls);
-            if quiet < 10 {
-                drop(shard);
-                std::thread::sleep(STEP);
+            let Some(step) = watch.next() else {
+                // A call that began just now is seen by the count, at the latest when the time is over.
+                let is_idle = || shard.calls.load(Ordering::SeqCst) == calls && Arc::strong_count(&shard) > 1;
+                shard.supervisor.doze(|| is_idle() && !shard.terms.are_over());
                 continue;
-            }
-            // Nothing has happened for a while: sleep until the shard wakes us. A call that began just now is seen by the
-            // count, at the latest when the time is over.
-            let is_idle = || shard.calls.load(Ordering::SeqCst) == calls && Arc::strong_count(&shard) > 1;
-            shard.supervisor.doze(|| is_idle() && !shard.terms.are_over());
-            quiet = 0;
+            };
+            drop(shard);
+            std::thread::sleep(step);
         }
     }
 }
