@@ -80,8 +80,10 @@ const SLICE: u64 = 500_000;
 /// Waits of a caller behind a router that are spent asleep after a look in vain: one look in 64 tells whether
 /// the CPU is still shared.
 const CROWDED: u8 = 64;
-/// A glance at memory that has not paid lately is tried again after this many chances, about one per call.
+/// A glance that has not paid lately is tried again after this many chances, about one per call.
 const CHANCES: u8 = 64;
+/// So many glances in vain follow one that paid before they are taken to pay no more.
+const PAID: u8 = 8;
 
 thread_local! {
     /// That of the CPU on which this thread runs, as far as it has seen.
@@ -244,15 +246,13 @@ impl Patience {
             self.gave_way = false;
             return false;
         }
-        if let Some(Stream::Shm(channel)) = stream {
-            self.passed = self.passed.wrapping_add(1);
-            if self.glances > 0 || self.passed >= CHANCES {
-                self.passed = 0;
-                if channel.protocol().glance() {
-                    self.glances = 8;
-                    return false;
-                }
-                self.glances = self.glances.saturating_sub(1);
+        if let Some(Stream::Shm(channel)) = stream
+            && self.glances_now()
+        {
+            let found = channel.protocol().glance();
+            self.glanced(found);
+            if found {
+                return false;
             }
         }
         self.begin();
@@ -268,6 +268,30 @@ impl Patience {
             self.crowded = 0;
             true
         }
+    }
+
+    /// A chance to glance: whether to take it, since glances have paid lately, or it was long ago that one was tried.
+    ///
+    /// A wait that is to be slept through begins with a glance, too, at a socket whose writer lets its reader run at once: if both
+    /// share a CPU, it finds what a sleep would have waited for.
+    pub(crate) fn glances_now(&mut self) -> bool {
+        self.passed = self.passed.wrapping_add(1);
+        let now = self.glances > 0 || self.passed >= CHANCES;
+        if now {
+            self.passed = 0;
+        }
+        now
+    }
+
+    /// What a glance has brought.
+    pub(crate) fn glanced(&mut self, found: bool) {
+        self.glances = if found { PAID } else { self.glances.saturating_sub(1) };
+    }
+
+    /// Whether the wait that has begun is to be slept through, but for a first look perhaps.
+    #[inline]
+    pub(crate) fn sleeps(&self) -> bool {
+        self.asleep || self.budget == 0
     }
 
     /// A wait begins. Whether it is to be slept through from the start, without a look.
@@ -403,6 +427,33 @@ mod tests {
         assert!(!patience.wants_another_look());
         patience.slept();
         assert!(!patience.gives_way_after_sending(None) && patience.sleeps_at_once());
+    }
+
+    #[test]
+    fn who_sleeps_anyhow_looks_first_as_long_as_that_pays() {
+        forget();
+        let mut patience = Patience::new(Latency::Default);
+        Contention::with(Contention::lost);
+        // One wait, in which the first look finds something or not. Whether there was one.
+        let mut wait = |found| {
+            CROWD.set(Contention { waits: 1, step: 1, good: 0 });
+            assert!(patience.sleeps_at_once());
+            let looks = patience.glances_now();
+            if looks {
+                assert!(patience.sleeps());
+                patience.glanced(found);
+            }
+            patience.rewarded();
+            looks
+        };
+        // A peer on the same CPU.
+        assert!((0..1_000).all(|_| wait(true)));
+        // It moves away: some looks in vain, then one in 64 waits.
+        assert_eq!((0..8 + 640).filter(|_| wait(false)).count(), 8 + 10);
+        // It comes back.
+        let misses = (0..).take_while(|_| !wait(true)).count();
+        assert!(misses < 64);
+        assert!((0..1_000).all(|_| wait(true)));
     }
 
     #[test]

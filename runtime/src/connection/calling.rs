@@ -396,6 +396,9 @@ impl Connection {
             }
             let blind = looks == 0 && self.sleeps_at_once(&mut core);
             let moved = !blind && self.make_progress(&mut core);
+            if looks == 0 && !blind && core.patience.sleeps() && self.is_told_of() && !self.is_over_tcp() {
+                core.patience.glanced(moved);
+            }
             if moved {
                 core.patience.rewarded();
             }

@@ -100,15 +100,15 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether a wait that begins is to be slept through: then a look costs a system call, and finds nothing. Not so on a Unix socket:
-    /// its writer lets the reader run at once, and a look mostly finds what a sleep would have waited for. Memory is looked at without
-    /// a system call.
+    /// Whether a wait that begins is to be slept through: then a look costs a system call, and finds nothing. On a Unix socket it may, if
+    /// the writer shares the CPU: it lets the reader run at once. Memory is looked at without a system call.
     #[inline]
     pub(super) fn sleeps_at_once(&self, core: &mut Core) -> bool {
-        self.is_over_tcp()
+        self.is_told_of()
             && core.company == 0
             && core.patience.sleeps_at_once()
             && core.session.transmit().is_empty()
+            && (self.is_over_tcp() || !core.patience.glances_now())
     }
 
     /// The thread that reads sleeps until something can be done, in its read if it can. Other threads may
@@ -123,9 +123,11 @@ impl Connection {
             drop(core);
             shard::about_to_block();
             let mut scratch = take_scratch();
-            let read = self.stream.sleep_and_read(&mut scratch);
+            let mut handles = Vec::new();
+            let read = self.stream.sleep_and_read(&mut scratch, self.handles.then_some(&mut handles));
             core = self.enter();
             core.reads_asleep = false;
+            core.handles.append(&mut handles);
             let over = matches!(&read, Err(error) if error.kind() == ErrorKind::WouldBlock);
             // What became of the connection is in the core.
             let moved =
@@ -150,7 +152,7 @@ impl Connection {
     /// is not over before a nap is.
     fn may_read_asleep(&self, core: &mut Core, until: Option<Instant>) -> bool {
         if self.is_serving()
-            || !self.is_over_tcp()
+            || !self.is_told_of()
             || core.large
             || core.draining.is_some()
             || !core.input.is_empty()

@@ -151,10 +151,14 @@ impl Stream {
 
     /// Sleeps until something can be read, and reads it: one system call instead of the two of [`Stream::wait`] and [`Stream::read`].
     /// `WouldBlock` after a [`NAP`].
-    pub(crate) fn sleep_and_read(&self, into: &mut BytesMut) -> io::Result<usize> {
+    pub(crate) fn sleep_and_read(
+        &self,
+        into: &mut BytesMut,
+        handles: Option<&mut Vec<Handle>>,
+    ) -> io::Result<usize> {
         make_room(into, 0);
         match self {
-            Self::Socket(fd) => receive(fd, into, None, RecvFlags::empty()),
+            Self::Socket(fd) => receive(fd, into, handles, RecvFlags::empty()),
             Self::Shm(_) => Err(ErrorKind::WouldBlock.into()),
         }
     }
