@@ -156,8 +156,8 @@ pub(crate) fn raw(text: &str) {
 
 /// Tells something that is no data, on standard error.
 pub(crate) fn note(text: &str) {
-    // Nobody left to tell, if this fails.
-    let _ = writeln!(std::io::stderr().lock(), "{}", guarded(text));
+    // In one write, so that another program's words never stand in a line of ours. Nobody is left to tell, if it fails.
+    let _ = std::io::stderr().lock().write_all(format!("{}\n", guarded(text)).as_bytes());
 }
 
 /// The envelope that every verb prints with `--json`.

@@ -88,8 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| CliError::local("cannot watch for signals", &error))?;
     let log = Arc::new(|text: &str| {
-        // Whoever closed standard error wants no log.
-        let _ = writeln!(std::io::stderr(), "{text}");
+        // A line in one write. Whoever closed standard error wants no log.
+        let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
     });
     let broker = Broker::start(config, log).map_err(|mistakes| wrong(&mistakes))?;
     crate::output::serve_on();
