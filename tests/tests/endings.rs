@@ -294,12 +294,25 @@ fn calls_of_gdbus_begin_at_most_once_however_connections_end_on_a_bus() {
     on_a_bus(test, "GDBus", &client);
 }
 
+/// A client of DCOP's server, and an application of ours that is registered there.
+fn on_dcop(server: &DcopServer, who: &str, client: &Client) {
+    let hub = format!("+unix://{}#counting", server.socket().display());
+    let course =
+        Course { name: "dcop", scheme: "dcop", hub: Some(&hub), foreign: "counting/counter", ..GIOP };
+    table(&course, who, client);
+}
+
 #[test]
 fn our_calls_begin_at_most_once_however_connections_end_on_dcop() {
-    let server = DcopServer::start("e-dcop", &[]);
-    let hub = format!("+unix://{}#counting", server.socket().display());
-    let course = Course { name: "dcop", scheme: "dcop", hub: Some(&hub), ..GIOP };
-    table(&course, "Everywire", &Client::Ours);
+    on_dcop(&DcopServer::start("e-dcop", &[]), "Everywire", &Client::Ours);
+}
+
+#[test]
+fn calls_of_a_peer_made_by_hand_begin_at_most_once_however_connections_end_on_dcop() {
+    let test = "calls_of_a_peer_made_by_hand_begin_at_most_once_however_connections_end_on_dcop";
+    let server = DcopServer::start("e-dcop-hand", &[]);
+    let Some(client) = callers::dcop(test, &server) else { return };
+    on_dcop(&server, "made by hand", &client);
 }
 
 /// The session goes on over another connection, and with it the calls: all are answered.

@@ -4,6 +4,7 @@
 //! before those of each round, and keeps its connections if that is where it was.
 
 use crate::common::dcom::{DOMAIN, PASSWORD, USER};
+use crate::common::dcopserver::DcopServer;
 use crate::common::foreign::{run, script, until};
 use crate::common::house::{self, INTERFACE};
 use crate::common::mono::Mono;
@@ -246,6 +247,15 @@ pub(super) fn python(test: &str, library: &str, wire: &[&str]) -> Option<Client>
     let mut command = Command::new(cached(test, library)?.join("bin/python"));
     command.arg(script("endings_clients.py")).args(wire).env("PYTHONDONTWRITEBYTECODE", "1");
     Some(Client::Lasting(Foreign::start(&mut command)))
+}
+
+/// The peer of DCOP that was written from the description of the protocol alone: an application for each slot.
+pub(super) fn dcop(test: &str, server: &DcopServer) -> Option<Client> {
+    here(test, &["python3"]).then(|| {
+        let mut command = Command::new("python3");
+        command.arg(script("endings_clients.py")).arg("dcop").env("PYTHONDONTWRITEBYTECODE", "1");
+        Client::Lasting(Foreign::start(server.environment(&mut command)))
+    })
 }
 
 /// impacket.

@@ -1,8 +1,10 @@
-"""Clients in Python: `endings_clients.py http`, `endings_clients.py nettcp` and `endings_clients.py dcom DOMAIN USER PASSWORD`.
+"""Clients in Python: `endings_clients.py http`, `endings_clients.py nettcp`, `endings_clients.py dcop` and
+`endings_clients.py dcom DOMAIN USER PASSWORD`.
 
 Reads `at PLACE`, which says where those behind it go, `call NUMBER SLOT` and `large NUMBER SLOT`, makes the calls of each slot in a thread
 of its own, one after another, and prints what it was told: `NUMBER WORD TEXT` (see tests/tests/endings/callers.rs). Each slot has a
-connection, which is made anew when it was closed, or when another place is told.
+connection, which is made anew when it was closed, or when another place is told. On DCOP each slot is an application of its own, which
+keeps its connection to the server whatever becomes of its calls, as those of KDE do.
 """
 
 import http.client
@@ -14,6 +16,7 @@ NAMESPACE = "http://tempuri.org/"
 ACTION = NAMESPACE + "test.Counter/"
 SLOTS = 20
 CHANNELS = [None] * SLOTS
+APPLICATIONS = {}
 OUT = threading.Lock()
 
 
@@ -93,6 +96,24 @@ def over_dcom(place, slot, operation, number):
         return "maybe", repr(error)
 
 
+def over_dcop(place, slot, operation, number):
+    """What the caller is told; a call that failed says nothing but that."""
+    import dcop_peer
+
+    if slot not in APPLICATIONS:
+        # Both byte orders.
+        APPLICATIONS[slot] = dcop_peer.Link("lB"[slot % 2])
+        APPLICATIONS[slot].register(f"caller-{slot}".encode())
+    function, value = ("count(int)", number) if operation == "count" else ("large(QByteArray)", bytes(100 << 10))
+    application, name = place.encode().split(b"/")
+    reply = APPLICATIONS[slot].call(application, name, function, value)
+    if reply is None:
+        return "maybe", "DCOPReplyFailed"
+    wanted = "int", dcop_peer.put("int", number + 1)
+    # A wrong answer must not pass for a call of which nothing is known.
+    return ("answered", "") if reply == wanted else ("ended", f"the answer of another call: {reply}")
+
+
 def let_go(slot):
     channel, CHANNELS[slot] = CHANNELS[slot], None
     if hasattr(channel, "close"):
@@ -112,7 +133,7 @@ def work(wire, calls):
 
 
 if __name__ == "__main__":
-    WIRE = {"http": over_http, "nettcp": over_nettcp, "dcom": over_dcom}[sys.argv[1]]
+    WIRE = {"http": over_http, "nettcp": over_nettcp, "dcop": over_dcop, "dcom": over_dcom}[sys.argv[1]]
     CALLS = [queue.SimpleQueue() for _ in range(SLOTS)]
     for calls in CALLS:
         threading.Thread(target=work, args=(WIRE, calls), daemon=True).start()
