@@ -3,13 +3,17 @@
 
 use crate::common::cable::{Cable, HERE, THERE};
 use crate::common::dcom::{DOMAIN, PASSWORD, USER, alone};
-use crate::common::foreign::{run, script, until};
+use crate::common::foreign::{patient, run, script, until};
+use crate::common::hello::Remote;
+use crate::common::hello::bench::IRemoteObject;
+use crate::common::mono::{BASIC, Mono, TCP};
 use crate::common::{IN_ORDER, Server, dcom_pantry, omniorb, scratch};
 use everywire::model::{Address, Endpoint, Reference};
 use everywire::{Kind, Node, Ref};
 use everywire_tests::bench::{FiringSource, Sink};
-use everywire_tests::peers::cached;
-use everywire_tests::servants::{Bench, CountingSink};
+use everywire_tests::peers::{cached, here};
+use everywire_tests::servants::dbus::KEY;
+use everywire_tests::servants::{Bench, CountingSink, Galley};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -252,6 +256,56 @@ fn impacket_calls_a_wildcard_from_another_network() {
     let passed = translate(&format!("{HERE}:4135"), "127.0.0.1:135");
     succeeds(&mut impacket());
     assert!(passed.load(SeqCst) > 0, "it went past the translated port");
+}
+
+/// libdbus calls the address that a reference has, as it stands there.
+#[test]
+fn libdbus_calls_a_wildcard_from_another_network() {
+    let test = "libdbus_calls_a_wildcard_from_another_network";
+    if !here(test, &["dbus-tools"]) || !alone(test) {
+        return;
+    }
+    let cable = Cable::lay();
+    let node = Node::new();
+    node.listen("dbus://0.0.0.0:0?auth=anonymous").unwrap();
+    Galley::export(&node, KEY);
+    let told = node.print(&node.reference(KEY).unwrap());
+    let address = told.strip_prefix("dbus:").and_then(|text| text.split('#').next()).unwrap();
+    assert!(address.starts_with(&format!("tcp:host={HERE},")), "{told}");
+    let mut send = cable.there("dbus-send");
+    send.arg(format!("--peer={address}")).args(["--print-reply=literal", "/org/example/Kitchen"]);
+    let said = run(send.args(["org.example.Kitchen.Divide", "int32:17", "int32:5"]));
+    assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["int32", "3", "int32", "2"]);
+}
+
+/// Mono calls the address that a reference has, and that which the service's own description has.
+#[test]
+fn mono_calls_a_wildcard_from_another_network() {
+    let test = "mono_calls_a_wildcard_from_another_network";
+    let Some(mono) = Mono::awake(test) else { return };
+    if !here(test, &["curl"]) || !alone(test) {
+        return;
+    }
+    let cable = Cable::lay();
+    for binding in [TCP, BASIC] {
+        let node = patient();
+        node.listen(&binding.listen().replace("127.0.0.1", "0.0.0.0")).unwrap();
+        let bench = node.export::<dyn IRemoteObject>("bench", Arc::new(Remote));
+        let told = node.print(bench.reference());
+        let place = told.split_once("://").and_then(|(_, rest)| rest.split('?').next()).unwrap();
+        assert!(place.starts_with(&format!("{HERE}:")), "{told}");
+        let mut addresses = vec![format!("{}://{place}", binding.theirs)];
+        if binding.theirs == "http" {
+            let text = run(cable.there("curl").args(["-s", &format!("http://{place}?wsdl")]));
+            let address = text.split("address location=\"").nth(1).and_then(|rest| rest.split('"').next());
+            addresses.push(address.unwrap_or_else(|| panic!("no address in {text}")).to_owned());
+        }
+        for address in addresses {
+            let mut call = mono.run();
+            call.args(["call", "bench", binding.name, &address, "bench=65536"]);
+            succeeds(&mut cable.instead(&call));
+        }
+    }
 }
 
 fn succeeds(command: &mut Command) {

@@ -91,6 +91,19 @@ impl Cable {
         command.arg(format!("--net=/proc/{}/ns/net", self.keeper.id())).arg(program);
         command
     }
+
+    /// The same program with the same arguments and variables, in the other network.
+    pub fn instead(&self, command: &Command) -> Command {
+        let mut moved = self.there(command.get_program());
+        moved.args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => moved.env(name, value),
+                None => moved.env_remove(name),
+            };
+        }
+        moved
+    }
 }
 
 fn ip(arguments: &[&str]) {
