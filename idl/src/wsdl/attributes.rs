@@ -36,7 +36,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                     depth = depth.max(self.attribute(of, child, members)?);
                 }
                 "attributeGroup" => {
-                    let name = child.qname("ref", self.report)?;
+                    let name = child.qname("ref")?;
                     let Some(group) = self.schemas.attribute_groups.get(&name).copied() else {
                         self.remark(format!(
                             "{of}: the attributes {name} are left out, they are not defined"
@@ -62,7 +62,7 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// One attribute; how deep its type is. None after a mistake; one that is left out has a remark.
     fn attribute(&mut self, of: &QName, node: &'n Node<'t>, members: &mut Members) -> Option<usize> {
         let prohibited = node.get("use") == Some("prohibited");
-        let (namespace, local, declared) = match node.qname("ref", self.report) {
+        let (namespace, local, declared) = match node.qname("ref") {
             Some(name) => {
                 let declared = self.schemas.attributes.get(&name).copied();
                 if declared.is_none() && name.namespace != XML && !prohibited {
@@ -121,13 +121,13 @@ impl<'n, 't> Types<'n, 't, '_> {
         let own = node.one("simpleType");
         let named = match own {
             Some(_) => None,
-            None => node.qname("type", self.report),
+            None => node.qname("type"),
         };
         let definition = own.or_else(|| self.schemas.types.get(named.as_ref()?).copied());
         definition.map_or(Some(()), |definition| self.look(definition))?;
         // A list in one text is written as its items with blanks between.
         let item = definition.and_then(|definition| definition.one("list")).and_then(|list| {
-            let item = list.qname("itemType", self.report)?;
+            let item = list.qname("itemType")?;
             self.used(&item, list)
         });
         if let Some(item) = item

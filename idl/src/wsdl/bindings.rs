@@ -37,7 +37,7 @@ impl Bindings {
         }
         for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
             for port in service.all("port") {
-                let Some(binding) = port.qname("binding", report) else { continue };
+                let Some(binding) = port.qname("binding") else { continue };
                 let (of, name) = (service.get("name"), port.get("name"));
                 let port = format!("{}/{}", of.unwrap_or_default(), name.unwrap_or_default());
                 bindings.ports.entry(binding).or_default().push(port);
@@ -48,7 +48,7 @@ impl Bindings {
 
     /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
     fn read(&mut self, target: &str, binding: &Node<'_>, report: &mut Report) {
-        let Some(of) = binding.qname("type", report) else { return };
+        let Some(of) = binding.qname("type") else { return };
         let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
         let style = |node: &Node<'_>| {
             let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
@@ -76,7 +76,7 @@ impl Bindings {
                     self.around.entry(way).or_insert_with(|| namespace.to_owned());
                 }
                 for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
-                    let Some(message) = header.qname("message", report) else { continue };
+                    let Some(message) = header.qname("message") else { continue };
                     let part = (message, header.get("part").unwrap_or_default().to_owned());
                     let parts =
                         self.headers.entry((of.clone(), name.to_owned(), way.local == "output")).or_default();

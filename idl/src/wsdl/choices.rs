@@ -24,7 +24,7 @@ type Found = (Option<QName>, (String, Typed));
 impl<'n, 't> Types<'n, 't, '_> {
     /// What may stand where an element is referred to. None where that is the element alone.
     pub(super) fn replaced(&self, element: &Node<'_>) -> Option<Vec<QName>> {
-        let head = element.resolve(element.get("ref")?.trim())?;
+        let head = element.resolve(element.get("ref")?.trim());
         let says = |name: &QName, what, words: &[&str]| {
             let said = self.schemas.elements.get(name).and_then(|node| node.get(what));
             said.is_some_and(|said| said.split_ascii_whitespace().any(|word| words.contains(&word)))
@@ -92,7 +92,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             let field = self.found(of, element, global, only, MemberPosition::default())?;
             return Some(self.add_element(of, field, members));
         }
-        let name = element.qname("ref", self.report)?.local;
+        let name = element.qname("ref")?.local;
         let found = found.into_iter().map(|found| (element, found)).collect();
         self.list_of_choices(of, found, &name, members)
     }
@@ -144,7 +144,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 }
                 None => {
                     let read = self.element(of, element)?;
-                    found.push((element, (element.qname("ref", self.report), read)));
+                    found.push((element, (element.qname("ref"), read)));
                 }
             }
         }

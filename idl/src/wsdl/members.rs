@@ -78,7 +78,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let restricted = simple.and_then(|simple| simple.one("restriction"));
         let mut restricts = restricted.is_some();
         if let Some(extension) = extension(node).or(restricted) {
-            let base = extension.qname("base", self.report)?;
+            let base = extension.qname("base")?;
             match self.schemas.types.get(&base).copied() {
                 Some(parent) if parent.local == "complexType" => {
                     if chain == NESTING {
@@ -104,7 +104,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             return None;
         } else if let Some(restriction) = node.one("complexContent").and_then(|own| own.one("restriction")) {
             // A restriction says again which elements it has; attributes it has all but those that it prohibits.
-            let base = restriction.qname("base", self.report)?;
+            let base = restriction.qname("base")?;
             if let Some(parent) = self.schemas.types.get(&base).copied().filter(|_| base != *name) {
                 if chain == NESTING {
                     let message = format!("more than {NESTING} types extend one another");
@@ -180,7 +180,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 self.particles(name, particle, MemberPosition { choice, ..place }, members)
             }
             "group" => {
-                let group = particle.qname("ref", self.report)?;
+                let group = particle.qname("ref")?;
                 match self.schemas.groups.get(&group).copied() {
                     Some(group) => self.particles(name, group, place, members),
                     None => {
@@ -269,7 +269,7 @@ impl<'n, 't> Types<'n, 't, '_> {
     /// an optional value, or not at all, where an empty value says the same.
     fn placed(&mut self, of: &QName, element: &'n Node<'t>, place: MemberPosition) -> Option<(Field, Typed)> {
         let found = self.element(of, element)?;
-        let global = element.qname("ref", self.report);
+        let global = element.qname("ref");
         self.found(of, element, global, found, place)
     }
 
@@ -292,7 +292,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         };
         let global = global.and_then(|name| self.schemas.elements.get(&name).copied());
         let of_it = |what| element.get(what).or_else(|| global?.get(what));
-        let kind = element.get("type").and_then(|kind| element.resolve(kind.trim()));
+        let kind = element.get("type").map(|kind| element.resolve(kind.trim()));
         let nillable = of_it("nillable") == Some("true")
             || kind.is_some_and(|kind| builtin::is_nillable(&kind, &typed.shape));
         let optional = place.optional || element.get("minOccurs") == Some("0");
@@ -488,7 +488,7 @@ fn key(attribute: &Attribute<'_>) -> (String, String) {
 
 /// Whether an element is a schema that is sent along, as data sets of .NET have it before their rows.
 pub(super) fn is_schema(element: &Node<'_>) -> bool {
-    let of = element.get("ref").and_then(|name| element.resolve(name.trim()));
+    let of = element.get("ref").map(|name| element.resolve(name.trim()));
     of.is_some_and(|name| name.namespace == SCHEMA && name.local == "schema")
 }
 
@@ -511,7 +511,7 @@ pub(super) fn is_serialized(content: &Node<'_>, namespace: &str, schemas: &Schem
         "attributeGroup" | "anyAttribute" | "choice" => true,
         "sequence" | "all" => is_serialized(child, namespace, schemas),
         "element" => {
-            let string = child.get("type").and_then(|name| child.resolve(name.trim()));
+            let string = child.get("type").map(|name| child.resolve(name.trim()));
             let string = string.is_some_and(|name| name.namespace == SCHEMA && name.local == "string");
             let left = child.get("minOccurs") == Some("0") && child.get("nillable") != Some("true");
             let elsewhere = !schemas.is_qualified(namespace, child);

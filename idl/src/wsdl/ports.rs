@@ -137,7 +137,7 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
         let target = definitions.get("targetNamespace").unwrap_or_default();
         for binding in definitions.all("binding") {
             let Some(name) = binding.get("name") else { continue };
-            let Some(of) = binding.qname("type", report) else { continue };
+            let Some(of) = binding.qname("type") else { continue };
             if !port_types.contains(&of) {
                 let message = format!(
                     "the port type `{}` of the namespace `{}` is not defined",
@@ -153,7 +153,7 @@ pub(super) fn read(roots: &[&Node<'_>], report: &mut Report) -> HashMap<QName, V
     let (mut ports, mut bytes): (HashMap<QName, Vec<Port>>, _) = (HashMap::new(), 0);
     for service in roots.iter().flat_map(|definitions| definitions.all("service")) {
         for port in service.all("port") {
-            let Some(name) = port.qname("binding", report) else { continue };
+            let Some(name) = port.qname("binding") else { continue };
             let Some((of, known)) = bindings.get(&name) else { continue };
             let mut known = known.clone();
             known.service = word(service.get("name").unwrap_or_default());

@@ -9,7 +9,7 @@
 //! times.
 
 use super::cells;
-use super::limits::{ADOPTED, BYTES, DOCUMENTS, IMPORTS, ROUNDS};
+use super::limits::{ADOPTED, BYTES, DOCUMENTS, IMPORTS, REMARKS, ROUNDS};
 use super::names::{QName, SCHEMA};
 use super::ports::{self, Port};
 use super::schema::Schemas;
@@ -22,7 +22,7 @@ use crate::xml::{self, Element};
 use everywire_model::contract::Notes;
 use everywire_model::shape::Name;
 use everywire_model::{Contract, Definition, Hold, Interface};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Documents that were given together, as (name, text).
@@ -75,14 +75,17 @@ fn contract(documents: &[(String, String)], report: &mut Report) -> Option<Contr
     }
     let mut schemas = Schemas::default();
     for node in &nodes {
-        schemas.add(node, report);
+        schemas.add(node);
     }
+    let mut undeclared = BTreeSet::new();
+    nodes.iter().for_each(|node| node.undeclared(REMARKS, &mut undeclared));
     let ports = ports::read(&definitions, report);
     let mut torn = BrokenTypes::new();
     for _ in 0..ROUNDS {
         // Another content has other cells.
         let origin = cells::origin(&(documents, &torn));
         let mut types = Types::new(&schemas, origin, &torn, report);
+        undeclared.iter().for_each(|remark| types.remark(remark.clone()));
         let contract = assembled(&definitions, &ports, &mut types);
         let more = std::mem::take(&mut types.torn);
         if more.is_empty() || report.failed() {

@@ -5,7 +5,6 @@
 
 use super::names::{QName, SCHEMA};
 use super::tree::{Node, WSDL};
-use crate::report::Report;
 use std::collections::{HashMap, HashSet};
 
 /// Global definitions of all schemas; where two documents define one name, the first counts.
@@ -34,18 +33,18 @@ pub(super) struct Schemas<'n, 't> {
 
 impl<'n, 't> Schemas<'n, 't> {
     /// Adds the schemas in a document; recursion is bounded by the depth of the tree.
-    pub(super) fn add(&mut self, node: &'n Node<'t>, report: &mut Report) {
+    pub(super) fn add(&mut self, node: &'n Node<'t>) {
         if node.is(SCHEMA, "schema") {
-            self.schema(node, report);
+            self.schema(node);
         } else if node.space != WSDL || matches!(node.local, "definitions" | "types") {
             for child in &node.children {
-                self.add(child, report);
+                self.add(child);
             }
         }
     }
 
     /// Adds the definitions of one schema.
-    fn schema(&mut self, schema: &'n Node<'t>, report: &mut Report) {
+    fn schema(&mut self, schema: &'n Node<'t>) {
         let target = schema.get("targetNamespace").unwrap_or(schema.adopted);
         if schema.get("attributeFormDefault") == Some("qualified") {
             self.qualified.insert(target.to_owned());
@@ -61,7 +60,7 @@ impl<'n, 't> Schemas<'n, 't> {
             let name = QName::new(target, local);
             match child.local {
                 "element" => {
-                    let head = child.get("substitutionGroup").and_then(|head| child.resolve(head.trim()));
+                    let head = child.get("substitutionGroup").map(|head| child.resolve(head.trim()));
                     if let Some(head) = head.filter(|_| !self.elements.contains_key(&name)) {
                         self.substitutes.entry(head).or_default().push(name.clone());
                     }
@@ -80,7 +79,7 @@ impl<'n, 't> Schemas<'n, 't> {
                     self.types.insert(name.clone(), child);
                     self.order.push(name.clone());
                     if let Some(extension) = extension(child)
-                        && let Some(base) = extension.qname("base", report)
+                        && let Some(base) = extension.qname("base")
                     {
                         self.derived.entry(base).or_default().push(name);
                     }

@@ -347,7 +347,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         if way.get("message").is_none() {
             self.types.lose(way, "message", &QName::default());
         }
-        let name = way.qname("message", self.types.report)?;
+        let name = way.qname("message")?;
         let Some(message) = self.messages.get(&name).copied() else {
             self.types.lose(way, "message", &name);
             return None;
@@ -379,7 +379,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         }
         for part in parts {
             if part.get("element").is_some() {
-                let element = part.qname("element", self.types.report)?;
+                let element = part.qname("element")?;
                 let found = self.global(&element, part)?;
                 // A message with several parts has no wrapper.
                 let around = if style.unwraps && single {
@@ -399,7 +399,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                             sequence.into_iter().filter(|(member, _)| !is_schema(member))
                         {
                             let place = MemberPosition { alternative, ..place };
-                            if let Some(global) = member.qname("ref", self.types.report)
+                            if let Some(global) = member.qname("ref")
                                 && global.namespace != element.namespace
                             {
                                 content.members = Some(global.namespace);
@@ -426,7 +426,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     }
                 }
             } else if part.get("type").is_some() {
-                let kind = part.qname("type", self.types.report)?;
+                let kind = part.qname("type")?;
                 let Typed { shape, .. } = self.types.used(&kind, part)?;
                 let shape = builtin::of_part(&kind, shape);
                 let local = part.needed("name", self.types.report)?.to_owned();
@@ -452,7 +452,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let Some(part) = node.all("part").find(|p| p.get("name") == Some(part.as_str())) else {
                 continue;
             };
-            let Some(element) = part.qname("element", self.types.report) else { continue };
+            let Some(element) = part.qname("element") else { continue };
             let of_it = QName::new(element.namespace.clone(), "");
             let found = self.global(&element, part);
             let Some((_, typed)) = found.and_then(|found| self.types.element(&of_it, found)) else {
@@ -475,7 +475,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         if element.get("type").is_none() {
             return element.one("complexType");
         }
-        let kind = element.qname("type", self.types.report)?;
+        let kind = element.qname("type")?;
         let named = name.local == usual && kind.namespace == name.namespace;
         let found = self.types.schemas.types.get(&kind).copied().filter(|_| named)?;
         (found.local == "complexType" && found.get("abstract") != Some("true")).then_some(found)
@@ -500,24 +500,24 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     ) -> Vec<Hold<Struct>> {
         let mut raises: Vec<Hold<Struct>> = Vec::new();
         for fault in node.all("fault") {
-            let Some(message) = fault.qname("message", self.types.report) else { continue };
+            let Some(message) = fault.qname("message") else { continue };
             let Some(message) = self.messages.get(&message).copied() else { continue };
             let Some(part) = message.one("part") else { continue };
             // In the style `rpc` a part may have a type alone: the element is called as the part is.
             let alone = part.get("element").is_none();
             let (element, found, named) = if alone {
-                let Some(named) = part.qname("type", self.types.report) else { continue };
+                let Some(named) = part.qname("type") else { continue };
                 let local = part.get("name").unwrap_or_default();
                 let found = is_name(local).then_some(part);
                 (QName::new(of.namespace.clone(), local), found, Some(named))
             } else {
-                let Some(element) = part.qname("element", self.types.report) else { continue };
+                let Some(element) = part.qname("element") else { continue };
                 // Each plain type has an element of its name, whether a schema of serializers is there or not.
                 if builtin::find(&element).is_some() {
                     (element.clone(), Some(part), Some(element))
                 } else {
                     let found = self.global(&element, part);
-                    let named = found.and_then(|found| found.qname("type", self.types.report));
+                    let named = found.and_then(|found| found.qname("type"));
                     (element, found, named)
                 }
             };

@@ -64,7 +64,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             return Some(Typed::plain(Shape::Enum(Hold::new(shape)), true));
         }
         // A restriction of another type is that type under a name of its own.
-        let base = match restriction.qname("base", self.report) {
+        let base = match restriction.qname("base") {
             Some(base) => self.used(&base, restriction)?,
             None => Typed::plain(Shape::Text(Text::NARROW), false),
         };

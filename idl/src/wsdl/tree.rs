@@ -5,20 +5,29 @@
 //! Nodes borrow everything from the elements, and a scope is shared by all elements that declare nothing
 //! themselves.
 //!
-//! The tree is as deep as the XML, so whoever walks it recurses at most that deep. A prefix that is not
-//! declared ends the reading of the document, since nobody knows what its elements are. A namespace or name that is too long ends it
-//! too: definitions, references and ports hold copies of them.
+//! The tree is as deep as the XML, so whoever walks it recurses at most that deep. A prefix that is not declared means what it means
+//! elsewhere in the document, if that is one thing, or what it means everywhere by convention; else it stands for a namespace that nobody
+//! defines ([`Document::meaning`]), so that what needs it is left out. A first element of such a prefix ends the reading of the document, since
+//! nobody knows what it is. A namespace or name that is too long ends it too: definitions, references and ports hold copies of them.
 
 use super::limits::{NAME, NAMESPACES};
 use super::names::{QName, SCHEMA};
 use crate::report::{Problem, Report, Span};
 use crate::xml::{Attribute, Element, shown};
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// The namespace of WSDL 1.1.
 pub(super) const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
 /// The namespace that the prefix `xml` always has (Namespaces in XML 1.0, 3).
 pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// What the namespace begins with that an undeclared prefix stands for; the prefix follows. It has a space, which no address has.
+const UNDECLARED: &str = "undeclared prefix ";
+/// The attributes that hold names with a prefix.
+const NAMED: [&str; 9] =
+    ["type", "ref", "base", "element", "message", "binding", "itemType", "memberTypes", "substitutionGroup"];
 
 /// An element, its namespace resolved.
 pub(super) struct Node<'t> {
@@ -42,6 +51,44 @@ struct Scope<'t> {
     outer: Option<Rc<Self>>,
     /// Declarations here and in all scopes around; at most `NAMESPACES`.
     count: usize,
+    document: Rc<Document<'t>>,
+}
+
+/// What the whole document declares.
+struct Document<'t> {
+    root: &'t Element<'t>,
+    /// Each prefix that some element declares, with its namespace if that is the same at all of them. Made when it is needed.
+    prefixes: OnceCell<HashMap<&'t str, Option<&'t str>>>,
+}
+
+impl<'t> Document<'t> {
+    /// The namespace of a prefix that is not declared where it is used: the one that it has elsewhere in the document; or by
+    /// convention: `xs` and `xsd` are XML Schema, `tns` is this namespace (WSDL 1.1, 1.2).
+    fn meaning(&self, prefix: &str) -> Option<&'t str> {
+        let prefixes = self.prefixes.get_or_init(|| {
+            let mut found = HashMap::new();
+            gather(self.root, &mut found);
+            found
+        });
+        match (prefixes.get(prefix), prefix) {
+            (Some(namespace), _) => *namespace,
+            (None, "xs" | "xsd") => Some(SCHEMA),
+            (None, "tns") => self.root.attribute("targetNamespace").map(|target| target.value.as_ref()),
+            (None, _) => None,
+        }
+    }
+}
+
+/// Collects prefixes; recursion is bounded by the depth of the tree.
+fn gather<'t>(element: &'t Element<'t>, found: &mut HashMap<&'t str, Option<&'t str>>) {
+    for attribute in &element.attributes {
+        if let Some(prefix) = attribute.name.strip_prefix("xmlns:") {
+            let namespace = attribute.value.as_ref();
+            let known = found.entry(prefix).or_insert(Some(namespace));
+            *known = known.filter(|known| *known == namespace);
+        }
+    }
+    element.elements().for_each(|child| gather(child, found));
 }
 
 impl<'t> Scope<'t> {
@@ -65,6 +112,21 @@ fn modern(space: &str) -> &str {
     match space {
         "http://www.w3.org/1999/XMLSchema" | "http://www.w3.org/2000/10/XMLSchema" => SCHEMA,
         other => other,
+    }
+}
+
+/// What is wrong where nothing has this name, and what helps.
+pub(super) fn missing(what: &str, name: &QName) -> (String, String) {
+    let (local, space) = (&name.local, &name.namespace);
+    match space.strip_prefix(UNDECLARED) {
+        Some(prefix) => (
+            format!("the prefix of the {what} `{prefix}:{local}` is not declared"),
+            format!("declare it: `xmlns:{prefix}`"),
+        ),
+        None => (
+            format!("the {what} `{local}` of the namespace `{space}` is not defined"),
+            "give the document that defines it, as a file beside this one".to_owned(),
+        ),
     }
 }
 
@@ -125,6 +187,7 @@ impl<'t> Node<'t> {
                 Some((prefix, attribute.value.as_ref()))
             })
             .collect();
+        let is_first = outer.is_none();
         let scope = match outer {
             // Most elements declare nothing.
             Some(outer) if declared.is_empty() => outer,
@@ -135,14 +198,24 @@ impl<'t> Node<'t> {
                     report.add(Problem::new(element.span, message));
                     return None;
                 }
-                Rc::new(Scope { declared, outer, count })
+                let document = match &outer {
+                    Some(outer) => Rc::clone(&outer.document),
+                    None => Rc::new(Document { root: element, prefixes: OnceCell::new() }),
+                };
+                Rc::new(Scope { declared, outer, count, document })
             }
         };
         let (prefix, local) = element.name.split_once(':').unwrap_or(("", element.name));
-        let Some(space) = scope.find(prefix).map(modern).or_else(|| prefix.is_empty().then_some("")) else {
-            let message = format!("the prefix of {} is not declared", shown(element.name));
-            report.add(Problem::new(element.span, message).expected([format!("`xmlns:{prefix}`")]));
-            return None;
+        let space = match scope.find(prefix).or_else(|| scope.document.meaning(prefix)) {
+            Some(space) => modern(space),
+            None if prefix.is_empty() => "",
+            None if is_first => {
+                let message = format!("the prefix of {} is not declared", shown(element.name));
+                report.add(Problem::new(element.span, message).expected([format!("`xmlns:{prefix}`")]));
+                return None;
+            }
+            // Nobody knows what it is, as is the case with extensions.
+            None => UNDECLARED,
         };
         let children = element
             .elements()
@@ -210,23 +283,39 @@ impl<'t> Node<'t> {
         })
     }
 
-    /// An attribute whose value is a name with a prefix. None where there is none, and after a mistake.
-    pub(super) fn qname(&self, name: &str, report: &mut Report) -> Option<QName> {
-        let attribute = self.attribute(name)?;
-        let found = self.resolve(attribute.value.trim());
-        if found.is_none() {
-            let message = format!("the prefix of {} is not declared", shown(&attribute.value));
-            report.add(Problem::new(attribute.span, message));
-        }
-        found
+    /// An attribute whose value is a name with a prefix. None where there is none.
+    pub(super) fn qname(&self, name: &str) -> Option<QName> {
+        Some(self.resolve(self.get(name)?.trim()))
     }
 
-    /// A name with a prefix, here. None where its prefix is not declared. A name without a prefix is in the
-    /// default namespace, as XML Schema has it for names in attributes.
-    pub(super) fn resolve(&self, text: &str) -> Option<QName> {
+    /// A name with a prefix, here. One whose prefix has no meaning is in a namespace that begins with [`UNDECLARED`]. A name without a
+    /// prefix is in the default namespace, as XML Schema has it for names in attributes.
+    pub(super) fn resolve(&self, text: &str) -> QName {
         let (prefix, local) = text.split_once(':').unwrap_or(("", text));
-        let space = self.scope.find(prefix).or_else(|| prefix.is_empty().then_some(self.adopted))?;
-        Some(QName::new(if space.is_empty() { self.adopted } else { modern(space) }, local))
+        let found = self.scope.find(prefix).or_else(|| self.scope.document.meaning(prefix));
+        match found.or_else(|| prefix.is_empty().then_some(self.adopted)) {
+            Some("") => QName::new(self.adopted, local),
+            Some(space) => QName::new(modern(space), local),
+            None => QName::new(format!("{UNDECLARED}{prefix}"), local),
+        }
+    }
+
+    /// Notes what is taken for each prefix that is used here or below and not declared there, up to `most` of them. Recursion is bounded by
+    /// the depth of the tree.
+    pub(super) fn undeclared(&self, most: usize, remarks: &mut BTreeSet<String>) {
+        let known = [WSDL, SCHEMA].contains(&self.space);
+        let names = NAMED.iter().filter(|_| known).filter_map(|name| self.get(name));
+        for name in names.chain([self.element.name]) {
+            let Some((prefix, _)) = name.trim().split_once(':') else { continue };
+            if self.scope.find(prefix).is_none() && remarks.len() < most {
+                let taken = match self.scope.document.meaning(prefix) {
+                    Some(space) => format!("it is read as `{}`", modern(space)),
+                    None => "what needs it is left out".to_owned(),
+                };
+                remarks.insert(format!("the prefix `{prefix}` is not declared: {taken}"));
+            }
+        }
+        self.children.iter().for_each(|child| child.undeclared(most, remarks));
     }
 
     /// An attribute that must be there.

@@ -24,7 +24,7 @@ use super::limits::{MEMBERS, NESTING, REMARKS};
 use super::members::MemberPosition;
 use super::names::{ARRAYS, QName, SCHEMA, SERIALIZATION, is_name, scoped};
 use super::schema::Schemas;
-use super::tree::{Node, WSDL};
+use super::tree::{Node, WSDL, missing};
 use crate::report::{Problem, Report};
 use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Map, Name, Struct, Union};
@@ -129,9 +129,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
 
     /// Notes that something is not defined. Whoever needs it is left out; the rest can be used.
     pub(super) fn lose(&mut self, node: &Node<'_>, what: &str, name: &QName) {
-        let message =
-            format!("the {what} `{}` of the namespace `{}` is not defined", name.local, name.namespace);
-        let help = "give the document that defines it, as a file beside this one";
+        let (message, help) = missing(what, name);
         self.report.doubt(Problem::new(node.span(), message.clone()).help(help));
         self.lost = Some(message);
     }
@@ -216,7 +214,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         &mut self,
         name: &QName,
         family: bool,
-        node: &Node<'_>,
+        node: &Node<'t>,
         read: impl FnOnce(&mut Self) -> Option<Typed>,
     ) -> Option<Typed> {
         let key = (name.clone(), family);
@@ -269,7 +267,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     }
 
     /// Whether a type is a struct: one that may contain itself. Lists of itself go through their items.
-    fn is_struct(&self, name: &QName, node: &Node<'_>) -> bool {
+    fn is_struct(&self, name: &QName, node: &Node<'t>) -> bool {
         node.local == "complexType" && self.item_of(name, node).is_none() && encoded_array(node).is_none()
     }
 
@@ -305,7 +303,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
     /// The name and the type of an element, global or not. `of` is the type it stands in, by which a type of
     /// its own is named. An element without a type holds anything.
     pub(super) fn element(&mut self, of: &QName, element: &'n Node<'t>) -> Option<(String, Typed)> {
-        let Some(name) = element.qname("ref", self.report) else { return self.declared(of, element) };
+        let Some(name) = element.qname("ref") else { return self.declared(of, element) };
         if self.schemas.substitutes.contains_key(&name) {
             self.remark(format!("{of}: elements that stand for {name} are left out"));
         }
@@ -335,7 +333,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             return None;
         }
         if target.get("type").is_some() {
-            let name = target.qname("type", self.report)?;
+            let name = target.qname("type")?;
             return Some((local, self.used(&name, target)?));
         }
         // A type of its own is named by where it stands.
@@ -417,7 +415,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             ("", Some(item)) => self.element(name, item)?.1,
             ("", None) => Typed::plain(Shape::Variant, false),
             (kind, _) => {
-                let kind = content.resolve(kind)?;
+                let kind = content.resolve(kind);
                 self.used(&kind, content)?
             }
         };
@@ -563,7 +561,7 @@ fn item_of<'n, 't>(complex: &'n Node<'t>) -> Option<&'n Node<'t>> {
 fn encoded_array<'n, 't>(complex: &'n Node<'t>) -> Option<(&'n Node<'t>, Option<&'t str>)> {
     let content = complex.one("complexContent")?;
     let content = content.one("restriction").or_else(|| content.one("extension"))?;
-    let base = content.resolve(content.get("base")?.trim())?;
+    let base = content.resolve(content.get("base")?.trim());
     if base.namespace != builtin::ENCODING || base.local != "Array" {
         return None;
     }
@@ -588,7 +586,7 @@ pub(super) fn many(element: &Node<'_>) -> bool {
 /// Whether this is one of the marks of object graphs (`ser:Id`, `ser:Ref`), which are no data.
 pub(super) fn is_of_graphs(attribute: &Node<'_>) -> bool {
     let name = attribute.get("ref").filter(|_| attribute.local == "attribute");
-    name.and_then(|name| attribute.resolve(name.trim())).is_some_and(|name| name.namespace == SERIALIZATION)
+    name.map(|name| attribute.resolve(name.trim())).is_some_and(|name| name.namespace == SERIALIZATION)
 }
 
 /// What the serializer says of a type.

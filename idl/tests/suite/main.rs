@@ -29,4 +29,5 @@ mod value_types;
 mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;
+mod wsdl_prefixes;
 mod wsdl_substitutes;

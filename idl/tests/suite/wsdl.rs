@@ -346,7 +346,7 @@ fn mistakes_have_places() {
     assert_eq!(mistakes.list[0].line, 5);
     let member = "<xs:complexType name='A'><xs:sequence><xs:element name='b' type='t:B'/></xs:sequence></xs:complexType>";
     refused(&described(member), "the type `B` of the namespace `urn:t` is not defined");
-    refused(&described(&member.replace("t:B", "q:B")), "the prefix of `q:B` is not declared");
+    refused(&described(&member.replace("t:B", "q:B")), "the prefix of the type `q:B` is not declared");
     refused("<a/>", "the file is about `a`, not about a service");
     refused("<q:a/>", "the prefix of `q:a` is not declared");
     refused(
