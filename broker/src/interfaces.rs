@@ -127,7 +127,8 @@ pub(crate) fn by(route: &Arc<Route>, interface: &Hold<Interface>) -> Arc<Route> 
     let object = route.targets.first().map(|target| target.object.clone().typed(interface.clone()));
     match object {
         Some(object) => {
-            Route::behind(route, interface.clone(), object, route.far.clone(), route.faces_callers)
+            let (far, used) = (route.far.clone(), Arc::clone(&route.used));
+            Route::behind(route, interface.clone(), object, far, route.faces_callers, used)
         }
         None => Arc::clone(route),
     }
@@ -164,6 +165,8 @@ pub(crate) fn find(
 /// Serves one more interface of the object behind a reference. Returns whether it is still there.
 fn serve(route: &Arc<Route>, front: &Arc<Front>, key: &[u8], interface: &Hold<Interface>) -> bool {
     front.serve(&Bytes::copy_from_slice(key), interface.clone(), by(route, interface));
+    // Another interface of what is lent, and no object of its own.
+    drop(front.node.lend_again(key, &interface.id));
     let stays = route.references.holds(key);
     if !stays {
         // It has gone meanwhile.

@@ -93,6 +93,7 @@ impl Passage {
                 return request.answer(Answer::Failed(&failure));
             }
         };
+        route.note_use();
         let begun = Instant::now();
         let caller = match (route.limits.counts_sources(), route.limits.is_crowded()) {
             (true, _) => Some(who.source()),
@@ -524,7 +525,7 @@ impl Passage {
             Kind::Refused if self.sent == 0 => route.log.warn("failed", &fields()),
             _ => route.log.detail("failed", fields),
         }
-        if route.opaque.is_none() && route.key.is_empty() {
+        if route.is_behind_reference() {
             references::noted(&route, self.near.as_ref(), self.request.key(), failure.kind());
         }
         self.request.answer(Answer::Failed(&told));

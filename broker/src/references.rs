@@ -5,11 +5,16 @@
 //! bits), so that nobody calls what was not given to them.
 //!
 //! State: two maps under one lock, which change together. An object stays until its target says that it is no
-//! more (`forget`), or its route or listener goes (`keep`). At the route's limit those make room behind which
-//! nobody answered last time; beyond it references are refused. Objects that are passed on are served by the
+//! more (`forget`), or its route or listener goes (`keep`). Where the listener counts references, it is *lent*: each reference that passes
+//! has a lease, and once nobody refers to it any more, here or elsewhere, it is withdrawn and forgotten, and what it stood for is released.
+//! Where nobody counts, those that were not used for the longest time make room at the route's limit. Before them go those
+//! behind which nobody answered last time; where all are lent, more are refused. Objects that are passed on are served by the
 //! listener of the side that gets them, each by a route of its own (`Route::behind`), which shares this table:
 //! references in its calls are replaced, too. A change of the configuration keeps the table of a route with the
 //! same name.
+//!
+//! Invariants: the table has no lease of what it gives, so that it keeps nothing that is lent; its leases of what was meant are dropped only
+//! when the lock is free, since with the last one objects may end, which is told to this table.
 
 use crate::balance::Candidate;
 use crate::front::Front;
@@ -19,25 +24,29 @@ use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::shape::Referent;
 use everywire_model::{Endpoint, Hold, Interface, Resolver};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// References that a route passes on at one time unless it says otherwise: 2^16, some hundred bytes each.
 pub(crate) const MOST: u64 = 65_536;
+/// Where a route has so many, one makes room for the next; where it has more, one in so many does.
+const ROOM: usize = 64;
 
 /// What stands for what, on one route.
 #[derive(Default)]
 pub(crate) struct References {
     /// Whether nobody answered behind one of them since room was last looked for.
     missed: AtomicBool,
+    /// Numbers uses of what was given: the next one's number.
+    uses: AtomicU64,
     /// Both directions, under one lock.
     held: Mutex<ReferenceMap>,
 }
 
 #[derive(Default)]
 struct ReferenceMap {
-    /// The reference that is given in the place of another.
-    given: HashMap<MappingKey, Reference>,
+    /// The key that is given in the place of another reference.
+    given: HashMap<MappingKey, Bytes>,
     /// What stands behind a key.
     meant: HashMap<Bytes, Mapping>,
 }
@@ -46,8 +55,12 @@ struct ReferenceMap {
 struct Mapping {
     /// Where it was given, and what is meant.
     place: MappingKey,
-    /// What was given for it.
+    /// What was given for it, without a lease.
     given: Reference,
+    /// Whether it is lent: it ends with the last reference to it.
+    lent: bool,
+    /// The number of its last use.
+    used: Arc<AtomicU64>,
     /// The route to it, which its gate holds.
     route: Weak<Route>,
     /// The listener that serves it.
@@ -60,6 +73,19 @@ impl ReferenceMap {
         let lost: Vec<_> = self.meant.extract_if(|_, meant| lost(meant)).collect();
         lost.iter().for_each(|(_, meant)| drop(self.given.remove(&meant.place)));
         lost
+    }
+
+    /// Forgets those that were not used for the longest time, of those whose end nobody tells: one in `ROOM` of all, since all are looked
+    /// at for that.
+    fn lose_unused(&mut self) -> Vec<(Bytes, Mapping)> {
+        let uncounted = self.meant.values().filter(|meant| !meant.lent);
+        let mut uses: Vec<u64> = uncounted.map(|meant| meant.used.load(Ordering::Relaxed)).collect();
+        let most = uses.len() / ROOM;
+        let Some((_, last, _)) = (!uses.is_empty()).then(|| uses.select_nth_unstable(most)) else {
+            return Vec::new();
+        };
+        let last = *last;
+        self.lose(|meant| !meant.lent && meant.used.load(Ordering::Relaxed) <= last)
     }
 }
 
@@ -125,31 +151,65 @@ impl References {
                 "this route passes no references that way: no listener of the broker faces the target",
             )
         })?;
-        let id = way.mapping(to, &original);
-        if let Some(given) = self.held().given.get(&id) {
-            return Ok(given.clone());
+        let place = way.mapping(to, &original);
+        loop {
+            if let Some(given) = self.given_before(to, &place) {
+                return Ok(given);
+            }
+            // Another thread may be faster.
+            if let Some(given) = self.give(route, referent, &original, resolver, way, to)? {
+                return Ok(given);
+            }
         }
-        let found = way.found.iter().find(|found| found.reference == original);
+    }
+
+    /// What was given in the place of a reference, if that is still there.
+    fn given_before(&self, to: &Arc<Front>, place: &MappingKey) -> Option<Reference> {
+        let held = self.held();
+        let key = held.given.get(place)?.clone();
+        let meant = held.meant.get(&key)?;
+        meant.used.store(self.next_use(), Ordering::Relaxed);
+        let (given, lent) = (meant.given.clone(), meant.lent);
+        drop(held);
+        if !lent {
+            return Some(given);
+        }
+        let again = to.node.lend_again(&key, &given.type_id);
+        if again.is_none() {
+            // It ends at this moment.
+            self.forget(&key);
+        }
+        again
+    }
+
+    /// Serves what is to stand for a reference; nothing, if something does already.
+    fn give(
+        &self,
+        route: &Arc<Route>,
+        referent: &Referent,
+        original: &Reference,
+        resolver: &dyn Resolver,
+        way: &ReferenceFlow<'_>,
+        to: &Arc<Front>,
+    ) -> Result<Option<Reference>, Failure> {
+        let found = way.found.iter().find(|found| found.reference == *original);
         let (interface, others) = match found.and_then(|found| found.interfaces.split_first()) {
             Some((first, others)) => (first.clone(), others),
-            None => (interface(route, referent, &original)?, &[][..]),
+            None => (interface(route, referent, original)?, &[][..]),
         };
-        let object = resolver.resolve(&original)?.typed(interface.clone());
+        let object = resolver.resolve(original)?.typed(interface.clone());
         let key = fresh()?;
         let back = way.back.map(Arc::downgrade);
-        let behind = Route::behind(route, interface.clone(), object, back, way.to_callers);
+        let used = Arc::new(AtomicU64::new(self.next_use()));
+        let behind = Route::behind(route, interface.clone(), object, back, way.to_callers, Arc::clone(&used));
+        let place = way.mapping(to, original);
         let mut held = self.held();
-        if let Some(given) = held.given.get(&id) {
-            // Another thread was faster.
-            return Ok(given.clone());
+        if held.given.contains_key(&place) {
+            // Without the lock: the other lease of the original goes.
+            drop(held);
+            return Ok(None);
         }
-        let full = held.meant.len() >= route.most_references;
-        let lost = if full && self.missed.swap(false, Ordering::AcqRel) {
-            let answers = |route: Arc<Route>| route.targets.iter().any(Candidate::is_healthy);
-            held.lose(|meant| !meant.route.upgrade().is_some_and(answers))
-        } else {
-            Vec::new()
-        };
+        let lost = self.make_room(&mut held, route.most_references);
         if held.meant.len() >= route.most_references {
             drop(held);
             withdraw(lost);
@@ -162,18 +222,57 @@ impl References {
             )
             .with_hint("raise `references` of the route"));
         }
+        self.hear_of_end(route, to, &key);
+        let type_id = interface.id.to_string();
         let (at, own) = (Arc::downgrade(to), Arc::downgrade(&behind));
         let given = to.serve(&key, interface, Arc::clone(&behind));
         for other in others {
             to.serve(&key, other.clone(), interfaces::by(&behind, other));
         }
-        held.given.insert(id.clone(), given.clone());
-        held.meant.insert(key, Mapping { place: id, given: given.clone(), route: own, at });
+        let leased = to.node.lend_exported(&key, &type_id);
+        let lent = leased.profiles.iter().any(|profile| !profile.lease.is_empty());
+        held.given.insert(place.clone(), key.clone());
+        held.meant.insert(key, Mapping { place, given: given.clone(), lent, used, route: own, at });
         let count = held.meant.len();
         drop(held);
+        if !lost.is_empty() {
+            let ended = lost.len();
+            route.log.detail("references made room", || {
+                vec![("route", (*route.name).into()), ("ended", ended.to_string().into())]
+            });
+        }
         withdraw(lost);
         route.metrics.references.set(gauge(count));
-        Ok(given)
+        Ok(Some(if lent { leased } else { given }))
+    }
+
+    /// Takes out what makes room for one more, which is still to be withdrawn.
+    fn make_room(&self, held: &mut ReferenceMap, most: usize) -> Vec<(Bytes, Mapping)> {
+        let mut lost = Vec::new();
+        if held.meant.len() >= most && self.missed.swap(false, Ordering::AcqRel) {
+            let answers = |route: Arc<Route>| route.targets.iter().any(Candidate::is_healthy);
+            lost = held.lose(|meant| !meant.route.upgrade().is_some_and(answers));
+        }
+        if held.meant.len() >= most {
+            lost.extend(held.lose_unused());
+        }
+        lost
+    }
+
+    /// Has the listener tell when it serves an object no longer, before it does.
+    fn hear_of_end(&self, route: &Arc<Route>, to: &Arc<Front>, key: &Bytes) {
+        let (references, metrics) = (Arc::downgrade(&route.references), route.metrics.clone());
+        let ended = key.clone();
+        to.node.on_end(key, move || {
+            if let Some(left) = references.upgrade().and_then(|references| references.forget(&ended)) {
+                metrics.references.set(left);
+            }
+        });
+    }
+
+    /// The number of a use that begins.
+    pub(crate) fn next_use(&self) -> u64 {
+        self.uses.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What an object is to be asked before its reference is passed on; nothing, if that was passed on before, or if the contract has no
@@ -234,7 +333,11 @@ impl References {
         let mut held = self.held();
         let meant = held.meant.remove(key)?;
         held.given.remove(&meant.place);
-        Some(gauge(held.meant.len()))
+        let left = gauge(held.meant.len());
+        drop(held);
+        // Without the lock: what it stood for may end with it.
+        drop(meant);
+        Some(left)
     }
 
     /// From now on there are no other listeners than these: what was given at others is forgotten, and served no longer. How many are left,

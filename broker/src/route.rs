@@ -32,6 +32,7 @@ use crate::upstream::{FacingListener, TargetIdentity, Upstream};
 use everywire::layer::{Caller, CallerIdentity, Pattern, Retry};
 use everywire::{Bytes, Failure, Interface, Node, Object};
 use everywire_model::{Contract, Headers, Hold, Request};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -81,6 +82,8 @@ pub(crate) struct Route {
     pub(crate) far: Option<Weak<Front>>,
     /// What stands for the references that pass.
     pub(crate) references: Arc<References>,
+    /// Of an object behind a reference: the number of its last use among all of that table, for all its interfaces.
+    pub(crate) used: Arc<AtomicU64>,
     /// How many may be held.
     pub(crate) most_references: usize,
     /// Where copies go.
@@ -246,6 +249,7 @@ impl Route {
             timeout,
             probe: config.probe,
             far,
+            used: Arc::default(),
             references: before.map_or_else(Arc::default, |route| Arc::clone(&route.references)),
             most_references: usize::try_from(config.references.unwrap_or(MOST)).unwrap_or(usize::MAX),
             copies,
@@ -274,6 +278,7 @@ impl Route {
         object: Object,
         far: Option<Weak<Front>>,
         faces_callers: bool,
+        used: Arc<AtomicU64>,
     ) -> Arc<Self> {
         let wire =
             object.reference().profiles.iter().find_map(|profile| everywire::wires::named(profile.wire));
@@ -305,6 +310,7 @@ impl Route {
             probe: None,
             far,
             references: Arc::clone(&self.references),
+            used,
             most_references: self.most_references,
             copies: Vec::new(),
             subject: Arc::clone(&self.subject),
@@ -317,6 +323,18 @@ impl Route {
             hop,
             told: hops::beside(&Headers::default(), hop, 1),
         })
+    }
+
+    /// A call goes to the object behind a reference, if it is one.
+    pub(crate) fn note_use(&self) {
+        if self.is_behind_reference() {
+            self.used.store(self.references.next_use(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it leads to an object behind a reference.
+    pub(crate) fn is_behind_reference(&self) -> bool {
+        self.opaque.is_none() && self.key.is_empty()
     }
 
     /// Whether it matters who calls.

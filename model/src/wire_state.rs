@@ -120,6 +120,10 @@ pub trait WireState: NodeState {
     fn lend(&self, _key: &[u8]) -> Lease {
         Lease::default()
     }
+    /// Another lease of an object that was lent before; `None` if it has ended meanwhile, or ends just now.
+    fn lend_again(&self, _key: &[u8]) -> Option<Lease> {
+        None
+    }
     /// Has a listener ([`Audience`]) hear no more of an object; whether it listened.
     fn dismiss(&self, _key: &[u8], _interface: &str, _listener: u32) -> bool {
         false

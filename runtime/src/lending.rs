@@ -7,7 +7,7 @@ use crate::sync::lock;
 use bytes::Bytes;
 use everywire_model::object::Remote as RemoteTrait;
 use everywire_model::signal::Audience;
-use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller};
+use everywire_model::{Emitter, Lease, Ref, Reference, Servant, Signaller, WireState};
 use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -88,6 +88,21 @@ impl Node {
         shared.lend(&type_id, &key)
     }
 
+    /// Serves an object that was exported under a key from now on only until nobody refers to it any more, as [`Node::lend`] does. The
+    /// reference is one to this interface of it.
+    pub fn lend_exported(&self, key: impl AsRef<[u8]>, type_id: &str) -> Reference {
+        self.guard.shared.lend(type_id, key.as_ref())
+    }
+
+    /// One more reference to an object that was lent before, which it does not outlive. `None` if it has ended, also where it ends at this
+    /// very moment on another thread, or if its references are not counted.
+    pub fn lend_again(&self, key: impl AsRef<[u8]>, type_id: &str) -> Option<Reference> {
+        let (shared, key) = (&self.guard.shared, key.as_ref());
+        let reference = shared.lend_by(type_id, key, &|wire_state| wire_state.lend_again(key))?;
+        let is_counted = reference.profiles.iter().any(|profile| !profile.lease.is_empty());
+        is_counted.then_some(reference)
+    }
+
     /// Serves an object that was exported under a key from now on only as long as somebody elsewhere refers to it; without such, no longer
     /// at all. Returns whether somebody does. Where this node listens on a wire that does not count references, nobody is known to.
     pub fn release(&self, key: impl AsRef<[u8]>) -> bool {
@@ -130,6 +145,16 @@ impl Shared {
     /// unless every wire that the node serves on counts: on another wire nobody could say when the last
     /// reference is gone.
     fn lend(&self, type_id: &str, key: &[u8]) -> Reference {
+        self.lend_by(type_id, key, &|wire_state| Some(wire_state.lend(key))).unwrap_or_default()
+    }
+
+    /// The same with leases that `lease` makes; `None` if it makes none for one of the wires.
+    fn lend_by(
+        &self,
+        type_id: &str,
+        key: &[u8],
+        lease: &dyn Fn(&dyn WireState) -> Option<Lease>,
+    ) -> Option<Reference> {
         let mut reference = self.publish(type_id, key);
         let wires = reference.profiles.iter().map(|profile| profile.wire);
         let wires: Vec<&'static str> = wires.filter(|name| *name != IN_PROCESS).collect();
@@ -138,14 +163,17 @@ impl Shared {
             self.wire_state(wire).filter(|wire_state| wire_state.counts_references())
         };
         if wires.is_empty() || !wires.iter().all(|name| counting(name).is_some()) {
-            return reference;
+            return Some(reference);
         }
         // Two listeners of one wire have one lease: it is the wire that counts, not the address.
         let mut leases: HashMap<&str, Lease> = HashMap::new();
         for profile in reference.profiles.iter_mut().filter(|profile| profile.wire != IN_PROCESS) {
-            let lend = || counting(profile.wire).map(|wire_state| wire_state.lend(key)).unwrap_or_default();
-            profile.lease = leases.entry(profile.wire).or_insert_with(lend).clone();
+            let held = match leases.get(profile.wire) {
+                Some(held) => held.clone(),
+                None => lease(&*counting(profile.wire)?)?,
+            };
+            profile.lease = leases.entry(profile.wire).or_insert(held).clone();
         }
-        reference
+        Some(reference)
     }
 }

@@ -11,6 +11,7 @@ mod copies;
 mod fire;
 mod foreign;
 mod interfaces;
+mod leases;
 mod loops;
 mod passing;
 mod policies;

@@ -290,6 +290,16 @@ impl Exports {
         oid
     }
 
+    /// The same for an object that is lent already. One that nobody refers to any more has left the table, and is not to come back: it is
+    /// about to be withdrawn.
+    pub(super) fn hold_again(&self, key: &[u8]) -> Option<u64> {
+        let mut table = lock(&self.table);
+        let oid = *table.oids.get(key)?;
+        let object = table.objects.get_mut(&oid).filter(|object| object.lent)?;
+        object.holds += 1;
+        Some(oid)
+    }
+
     /// It keeps it no longer.
     pub(super) fn let_go(&self, oid: u64) -> Option<ReleasedObject> {
         let mut table = lock(&self.table);

@@ -43,6 +43,11 @@ impl ExportGuard {
         Self { oid: exporter.exports.hold(key, true), exporter }
     }
 
+    /// Keeps an object that was lent before, unless it has ended.
+    pub(super) fn lend_again(exporter: Arc<Exporter>, key: &[u8]) -> Option<Self> {
+        Some(Self { oid: exporter.exports.hold_again(key)?, exporter })
+    }
+
     /// Takes over a hold that was counted.
     pub(super) fn held(exporter: Arc<Exporter>, oid: u64) -> Self {
         Self { exporter, oid }

@@ -21,6 +21,12 @@ impl Exporter {
         said.min().unwrap_or(self.period)
     }
 
+    /// An object that is lent is for those who have a reference to it: nobody gets it for its class.
+    fn run_no_more(&self, key: &[u8]) {
+        let servants = self.objects.servants(key);
+        servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
+    }
+
     /// A ping period is over.
     /// Ping sets come first: what only a dead set held then counts as silent in this same period. The clock
     /// goes on as long as any table has an entry, so an idle node costs nothing.
@@ -78,9 +84,15 @@ impl WireState for Exporter {
     }
 
     fn lend(&self, key: &[u8]) -> Lease {
-        let servants = self.objects.servants(key);
-        servants.iter().for_each(|servant| self.running.leave(key, servant.interface()));
+        self.run_no_more(key);
         self.arc().map(|exporter| Lease::new(Arc::new(ExportGuard::lend(exporter, key)))).unwrap_or_default()
+    }
+
+    fn lend_again(&self, key: &[u8]) -> Option<Lease> {
+        let exporter = self.arc()?;
+        let guard = ExportGuard::lend_again(exporter, key)?;
+        self.run_no_more(key);
+        Some(Lease::new(Arc::new(guard)))
     }
 
     fn dismiss(&self, key: &[u8], interface: &str, listener: u32) -> bool {
