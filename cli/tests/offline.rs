@@ -209,6 +209,18 @@ fn contracts_are_preprocessed_as_the_command_line_says() {
     for verb in [&["call", nowhere, "f", "-c", &main][..], &["describe", nowhere, "-c", &main]] {
         assert_eq!(run(&[verb, &given[..]].concat()).code, 3);
     }
+    let broker = ["broker", "--from", "iiop://127.0.0.1:0", "--to", nowhere, "-c", &main, "--check"];
+    let signal = ["emit", "dcop+unix:///nowhere#nobody/i", "f", "-c", &main];
+    for verb in [&broker[..], &signal, &["watch", nowhere, "-c", &main]] {
+        let (with, without) = (run(&[verb, &given[..]].concat()), run(verb));
+        assert!(!with.err.contains("base.idl"), "{}", with.err);
+        assert!(without.err.contains("`base.idl` is not found"), "{verb:?}: {}", without.err);
+    }
+    // A broker's file says them for each of its routes, so nobody may think that the command line does.
+    let file = scratch.path("broker.toml");
+    std::fs::write(&file, "").unwrap();
+    let told = run(&["broker", &file, "--check", "-I", &common]);
+    assert!(told.failed(2).join("\n").contains("cannot be used with"), "{}", told.err);
     let serve = ["serve", &main, "--interface", "J", "--exec", "true", "--on", "iiop://127.0.0.1:0"];
     assert!(run(&[&serve, &given[..]].concat()).failed(2).join("\n").contains("no interface `J`"));
 }

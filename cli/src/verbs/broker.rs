@@ -28,7 +28,7 @@ const EXAMPLES: &str = include_str!("../../help/broker.txt");
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The file of listeners and routes.
-    #[arg(required_unless_present_all = ["from", "to"], conflicts_with_all = ["from", "to", "contract", "interface", "key"])]
+    #[arg(required_unless_present_all = ["from", "to"], conflicts_with_all = ["from", "to", "contract", "include", "define", "interface", "key"])]
     file: Option<PathBuf>,
     /// Without a file: where to listen; may be given several times.
     #[arg(long, value_name = "ADDRESS", requires = "to")]
@@ -39,10 +39,10 @@ pub(crate) struct Arguments {
     /// Without a file: the contract.
     #[arg(short, long, value_name = "FILE")]
     contract: Option<PathBuf>,
-    /// Where files that the contract includes or imports are looked for, after its own directory.
+    /// Without a file: where files that the contract includes or imports are looked for, after its own directory.
     #[arg(short = 'I', long = "include", value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// A macro for the contract's preprocessor.
+    /// Without a file: a macro for the contract's preprocessor.
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     define: Vec<String>,
     /// Without a file: the interface, unless the contract has one only.
