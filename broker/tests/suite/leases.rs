@@ -76,9 +76,9 @@ impl World {
 /// Objects of COM, on both sides: each is released at the target when its caller has released it.
 #[test]
 fn objects_that_callers_have_released_end() {
-    const OBJECTS: usize = 10_000;
+    const OBJECTS: usize = 1_000;
     let scratch = Scratch::new();
-    let world = world("dcom", "dcom", &scratch, "references = 2000");
+    let world = world("dcom", "dcom", &scratch, "references = 200");
     for _ in 0..OBJECTS {
         assert_eq!(world.make().one().unwrap(), 1);
     }
