@@ -124,9 +124,10 @@ fn report(route: &RoutePlan, listener: &str, near: &'static dyn Wire, back: bool
     };
     let operations = interface.operations.iter().filter(asked).map(|operation| {
         let crossing = if whole { fits(operation, near) } else { crossing(operation, near, far) };
-        let crossing = match (crossing, lost(route, operation, far)) {
+        let lost = unknown(route, operation).or_else(|| lost(route, operation, far));
+        let crossing = match (crossing, lost) {
             (Fidelity::Never(why), _) | (_, Some(why)) => Fidelity::Never(why),
-            (crossing, None) => partly(route, operation, crossing),
+            (crossing, None) => partly(route, operation, crossing, (near, far)),
         };
         (operation.label.to_string(), crossing)
     });
@@ -221,6 +222,16 @@ fn notes(route: &RoutePlan, near: &dyn Wire) -> Vec<String> {
     past.then(told).into_iter().collect()
 }
 
+/// References to what nobody knows: which calls such an object takes is said nowhere.
+fn unknown(route: &RoutePlan, operation: &Operation) -> Option<String> {
+    if *route.config.mode == Mode::Redirect {
+        return None;
+    }
+    let passed = [&operation.arguments, &operation.results].into_iter().flat_map(referents);
+    let (name, _) = passed.into_iter().find(|(_, id)| !route.passes(id))?;
+    Some(format!("it passes references to {name}, which the contract does not define"))
+}
+
 /// References that callers pass would lead back to a listener of the targets' wire, and there is none.
 fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<String> {
     let passes = referents(&operation.arguments);
@@ -232,15 +243,28 @@ fn lost(route: &RoutePlan, operation: &Operation, far: &dyn Wire) -> Option<Stri
     ))
 }
 
-/// References that promise no interface of the contract cross as far as they say themselves which one their object has.
-fn partly(route: &RoutePlan, operation: &Operation, crossing: Fidelity) -> Fidelity {
-    let passed = [&operation.arguments, &operation.results].into_iter().flat_map(referents);
-    let Some((name, _)) = passed.into_iter().find(|(_, id)| route.is_any(id)) else { return crossing };
+/// References that promise no interface of the contract cross as far as they say themselves which one their object has, or as far as whoever
+/// gets them can ask it.
+fn partly(
+    route: &RoutePlan,
+    operation: &Operation,
+    crossing: Fidelity,
+    (near, far): (&dyn Wire, &dyn Wire),
+) -> Fidelity {
     if *route.config.mode == Mode::Redirect {
         return crossing;
     }
-    let told =
-        format!("a {name} is refused unless it says itself that its object has an interface of the contract");
+    let any = |shape: &Shape| referents(shape).into_iter().find(|(_, id)| route.is_any(id));
+    let sides = [(&operation.arguments, far), (&operation.results, near)];
+    let mut passed = sides.into_iter().filter_map(|(shape, to)| Some((any(shape)?.0, to)));
+    let Some((name, to)) = passed.next() else { return crossing };
+    let told = if passed.all(|(_, to)| to.makes_objects()) && to.makes_objects() {
+        format!(
+            "a {name} is refused if it says that its object has an interface that the contract does not define"
+        )
+    } else {
+        format!("a {name} is refused unless it says itself that its object has an interface of the contract")
+    };
     match crossing {
         Fidelity::Whole => Fidelity::Loses(vec![told]),
         Fidelity::Loses(mut lost) => {

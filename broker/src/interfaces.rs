@@ -9,6 +9,7 @@
 //! States: none. Invariants: nothing is served that the object has not said to have; objects of the file have the interface that the
 //! file names, and no other; and what is served ends with the reference.
 
+use crate::common;
 use crate::front::Front;
 use crate::route::Route;
 use everywire::model::contract::InterfaceKind;
@@ -145,9 +146,9 @@ pub(crate) fn find(
         return false;
     }
     let Some(target) = route.targets.first() else { return false };
-    let Some(interface) = route.contract.interfaces().find(|interface| fits(interface)) else { return false };
+    let Some(interface) = common::known(&route.contract, fits) else { return false };
     match everywire::blocking(|| target.object.clone().with_deadline(Some(ANSWER)).offers(&interface.id)) {
-        Ok(true) => serve(route, front, key, interface),
+        Ok(true) => serve(route, front, key, &interface),
         Ok(false) => false,
         Err(failure) => {
             route.log.detail("interface not found", || {

@@ -22,6 +22,7 @@ mod callbacks;
 mod callers;
 mod calls;
 mod check;
+mod common;
 mod config;
 mod copies;
 mod cross;

@@ -10,6 +10,7 @@
 //! are read: contracts, and what they include.
 
 use crate::callers;
+use crate::common;
 use crate::config::{Config, CopyTo, EditConfig, Mistakes, Mode, RouteConfig, WithPosition, meant};
 use crate::cross;
 use crate::loops;
@@ -442,7 +443,15 @@ impl RoutePlan {
         id.is_empty() || (self.contract.interface(id).is_none() && self.contract.interfaces().any(begins))
     }
 
-    /// References that would lead nowhere: to interfaces that the contract lacks, or to the broker where the targets cannot reach it.
+    /// Whether a reference of this type can be passed on: to objects of the contract, to such as every contract may have, or to any object that
+    /// says itself what it is.
+    pub(crate) fn passes(&self, id: &str) -> bool {
+        self.contract.interface(id).is_some()
+            || self.is_any(id)
+            || common::common(&|interface| interface.id == *id).is_some()
+    }
+
+    /// References that would lead nowhere: to the broker where the targets cannot reach it.
     fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let there = self.targets.first().map(|target| target.wire);
@@ -456,25 +465,14 @@ impl RoutePlan {
             wanted.is_none_or(|pattern| pattern.fits(&operation.label) || pattern.fits(&operation.name))
         };
         for operation in self.interface.operations.iter().filter(is_for) {
-            for (shape, goes_in) in [(&operation.arguments, true), (&operation.results, false)] {
-                for (name, id) in referents(shape) {
-                    if self.contract.interface(&id).is_none() && !self.is_any(&id) {
-                        found.push((
-                            format!(
-                                "`{}` passes references to {name}, which the contract does not define",
-                                operation.label
-                            ),
-                            "give a contract that defines it".into(),
-                        ));
-                    }
-                    let there = self.targets.first().map(|target| target.wire.name()).unwrap_or_default();
-                    let fits = |at: usize| wires.get(at).is_some_and(|wire| wire.name() == there);
-                    if goes_in && self.config.callbacks.is_some() && !self.callbacks.is_some_and(fits) {
-                        found.push((
+            for (name, _) in referents(&operation.arguments) {
+                let there = self.targets.first().map(|target| target.wire.name()).unwrap_or_default();
+                let fits = |at: usize| wires.get(at).is_some_and(|wire| wire.name() == there);
+                if self.config.callbacks.is_some() && !self.callbacks.is_some_and(fits) {
+                    found.push((
                             format!("`{}` passes a {name} to the target, which calls it on {there}, and no listener here speaks {there}", operation.label),
                             format!("add a listener of {there} that the target reaches, and name it with `callbacks`"),
                         ));
-                    }
                 }
             }
         }

@@ -17,6 +17,7 @@
 //! when the lock is free, since with the last one objects may end, which is told to this table.
 
 use crate::balance::Candidate;
+use crate::common;
 use crate::front::Front;
 use crate::interfaces::{self, Found, Question};
 use crate::route::Route;
@@ -195,7 +196,7 @@ impl References {
         let found = way.found.iter().find(|found| found.reference == *original);
         let (interface, others) = match found.and_then(|found| found.interfaces.split_first()) {
             Some((first, others)) => (first.clone(), others),
-            None => (interface(route, referent, original)?, &[][..]),
+            None => (interface(route, referent, original, to.wire.makes_objects())?, &[][..]),
         };
         let object = resolver.resolve(original)?.typed(interface.clone());
         let key = fresh()?;
@@ -293,7 +294,7 @@ impl References {
         if self.held().given.contains_key(&way.mapping(to, original)) {
             return None;
         }
-        let known = interface(route, referent, original).ok()?;
+        let known = interface(route, referent, original, false).ok()?;
         let object = resolver.resolve(original).ok()?.typed(known.clone());
         Question::new(&route.contract, original, object, known)
     }
@@ -375,14 +376,26 @@ fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The interface by which an object is passed on: the one its reference names if the contract has it, else the one that the contract
-/// promises.
-fn interface(route: &Route, referent: &Referent, original: &Reference) -> Result<Hold<Interface>, Failure> {
-    let promised = |interface: &&Hold<Interface>| referent.id.is_empty() || interface.is_a(&referent.id);
-    let known =
-        route.contract.interfaces().find(|interface| interface.id == original.type_id).filter(promised);
-    let known = known.or_else(|| route.contract.interfaces().find(|interface| interface.id == referent.id));
-    known.cloned().ok_or_else(|| {
+/// The interface by which an object is passed on: the one its reference names if it is known, else the one that the contract
+/// promises. `asks`: whoever gets it asks the object itself what else it is.
+fn interface(
+    route: &Route,
+    referent: &Referent,
+    original: &Reference,
+    asks: bool,
+) -> Result<Hold<Interface>, Failure> {
+    let promised = |interface: &Interface| referent.id.is_empty() || interface.is_a(&referent.id);
+    // One that says nothing, such as COM's `IUnknown`.
+    let is_bare = |interface: &Interface| {
+        interface.operations.is_empty() && route.contract.interface(&interface.id).is_none()
+    };
+    let named = |interface: &Interface| {
+        interface.id == original.type_id && promised(interface) && (asks || !is_bare(interface))
+    };
+    let known = common::known(&route.contract, &named).or_else(|| {
+        common::known(&route.contract, &|interface| interface.id == referent.id && !is_bare(interface))
+    });
+    known.ok_or_else(|| {
         if original.type_id == referent.id && !referent.id.is_empty() {
             // COM's `IUnknown`, which foreign programs write for every object that they pass so.
             let message = format!(

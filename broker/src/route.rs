@@ -157,7 +157,7 @@ impl Route {
         let config = &plan.config;
         let timeout = config.timeout.unwrap_or(crate::config::TIMEOUT);
         let facing = far.as_ref().and_then(Weak::upgrade);
-        let passes = plan.interface.operations.iter().any(|operation| carries(&operation.arguments));
+        let passes = passes_references(plan);
         // What was passed on before stays what it is.
         let before = world.before.iter().find(|route| *route.name == *config.name.value);
         let mut kept: Vec<Arc<Upstream>> = before.map(|route| route.targets.clone()).unwrap_or_default();
@@ -363,6 +363,19 @@ impl Route {
             || (!deny.iter().any(|caller| caller.is(who))
                 && (allow.is_empty() || allow.iter().any(|caller| caller.is(who))))
     }
+}
+
+/// Whether references of callers may go to targets: in calls of these, or of objects to which references lead that come from them.
+fn passes_references(plan: &RoutePlan) -> bool {
+    let given =
+        |interface: &Interface| interface.operations.iter().any(|operation| carries(&operation.arguments));
+    let comes = plan.interface.operations.iter().any(|operation| carries(&operation.results));
+    let takes = || {
+        let mut targets = plan.targets.iter();
+        let common = targets.any(|target| target.wire.common_interfaces().iter().any(|held| given(held)));
+        common || plan.contract.interfaces().any(|interface| given(interface))
+    };
+    given(&plan.interface) || (comes && takes())
 }
 
 /// What connections to targets, and calls under way, go by in a contract.

@@ -136,6 +136,12 @@ pub trait Wire: Send + Sync {
         None
     }
 
+    /// Interfaces that objects of this wire may have whatever their contracts say, and those that they lead to. A hop that reads values by a
+    /// contract passes references to such objects as if the contract defined them.
+    fn common_interfaces(&self) -> &'static [&'static Interface] {
+        &[]
+    }
+
     /// Whether peers can ask for a new object of a class.
     fn makes_objects(&self) -> bool {
         false

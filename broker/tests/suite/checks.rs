@@ -420,6 +420,35 @@ fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
     );
 }
 
+/// Interfaces of COM that a contract uses without defining them: connection points and enumerators pass; what nobody knows is refused, and
+/// nothing else of its route.
+#[test]
+fn references_that_nobody_knows_are_refused_by_operation() {
+    let scratch = Scratch::new();
+    let path = scratch.path("depot.midl");
+    let text = "import \"oaidl.idl\";\nimport \"ocidl.idl\";\n\
+        [object, uuid(5E0B6C52-2F0A-4C0F-9A37-3C1D9C1E5A0A), pointer_default(unique)]\n\
+        interface IDepot : IUnknown\n{\n\
+        HRESULT Names([out] LPENUMSTRING *names);\n\
+        HRESULT Points([out] IConnectionPointContainer **points);\n\
+        HRESULT Any([out] IUnknown **any);\n\
+        HRESULT Pour([out] IStream **stream);\n\
+        HRESULT Count([out] long *count);\n};\n";
+    std::fs::write(&path, text).unwrap();
+    let text = format!(
+        "[listen.front]\naddress = \"dcom://127.0.0.1:0?level=none\"\n[[route]]\nname = \"depot\"\nto = \"dcom://h/Depot\"\n\
+         contract = \"{path}\"\n"
+    );
+    let report = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}")).remove(0);
+    for name in ["Names", "Points", "Count"] {
+        assert_eq!(*of(&report.operations, name), Fidelity::Whole, "{name}");
+    }
+    assert!(matches!(of(&report.operations, "Any"), Fidelity::Loses(_)), "{report}");
+    let pour = of(&report.operations, "Pour");
+    let told = "it passes references to IStream, which the contract does not define";
+    assert_eq!(*pour, Fidelity::Never(told.to_owned()));
+}
+
 /// From callers of one wire to a target; a listener of its wire is for callbacks.
 fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Fidelity)> {
     let text = format!(

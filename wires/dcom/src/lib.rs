@@ -194,6 +194,10 @@ impl Wire for Dcom {
         }
     }
 
+    fn common_interfaces(&self) -> &'static [&'static Interface] {
+        &standard::contracts::COMMON
+    }
+
     fn makes_objects(&self) -> bool {
         true
     }

@@ -57,6 +57,19 @@ pub const BSTR: Shape = describe::text(TextKind::Counted, None);
 pub static FIND_CONNECTION_POINT: &Operation =
     &generated::describe::I_CONNECTION_POINT_CONTAINER_OPERATIONS[1];
 
+/// What objects may have beside their contract and what that leads to, and what contracts use without defining it: connection points and
+/// enumerators. Those of type information are not among them: an object tells it of itself.
+pub(crate) static COMMON: [&Interface; 8] = [
+    &UNKNOWN,
+    &CONNECTION_POINT_CONTAINER,
+    &ENUM_CONNECTION_POINTS,
+    &CONNECTION_POINT,
+    &ENUM_CONNECTIONS,
+    &ENUM_STRING,
+    &ENUM_GUID,
+    &ENUM_UNKNOWN,
+];
+
 /// Advise.
 pub static ADVISE: &Operation = &generated::describe::I_CONNECTION_POINT_OPERATIONS[2];
 /// Unadvise.
