@@ -57,6 +57,12 @@ pub trait Wire: Send + Sync {
         Limits::default()
     }
 
+    /// The largest message that peers may bring, in bytes, where these limits hold: what a node always has memory for. `limits.message`
+    /// bounds what is sent, too.
+    fn largest_received(&self, limits: &Limits) -> u64 {
+        limits.message
+    }
+
     /// Whether a connection that begins with these bytes speaks this wire.
     fn sniff(&self, first: &[u8]) -> Sniff;
 

@@ -126,7 +126,8 @@ pub(crate) struct WireDefaults {
 impl Shared {
     pub(crate) fn new(builder: Builder) -> Arc<Self> {
         let limits = |wire: &&dyn Wire| builder.limits.clone().unwrap_or_else(|| wire.default_limits());
-        let largest = builder.wires.iter().map(|wire| limits(wire).message).max().unwrap_or(0);
+        let largest =
+            builder.wires.iter().map(|wire| wire.largest_received(&limits(wire))).max().unwrap_or(0);
         let blocked = builder.quotas.blocked_threads;
         let allowance = Arc::new(Allowance::new(builder.quotas.clone(), largest));
         Arc::new_cyclic(|this| Self {
@@ -183,7 +184,8 @@ impl Shared {
 
     /// Bytes of the largest message that connections may bring that begin now.
     fn largest(&self) -> u64 {
-        self.builder.wires.iter().map(|wire| self.limits(*wire).message).max().unwrap_or(0)
+        let each = self.builder.wires.iter().map(|wire| wire.largest_received(&self.limits(*wire)));
+        each.max().unwrap_or(0)
     }
 
     /// The wire that reads this text.

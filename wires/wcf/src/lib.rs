@@ -100,6 +100,11 @@ impl Wire for Wcf {
         Limits::default().with_message(LARGEST_SENT)
     }
 
+    /// What each endpoint takes unless its address says more.
+    fn largest_received(&self, _: &Limits) -> u64 {
+        limits::Quotas::MAX_RECEIVED_MESSAGE_SIZE
+    }
+
     /// The name of this wire's SOAP header that counts hops: a router reads and raises it to notice rings.
     fn hop_header(&self) -> Option<&'static str> {
         Some(soap::HOPS)
