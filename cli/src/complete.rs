@@ -14,6 +14,7 @@
 //! used. Names from peers are data: one with a line end is dropped.
 
 use crate::contract::{self, Preprocess};
+use crate::stranger::time_said;
 use crate::{opcda, target};
 use clap::Command;
 use clap_complete::engine::CompletionCandidate;
@@ -27,7 +28,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long each call to a peer may take: somebody waits with a finger on the key.
+/// How long each call to a peer may take unless the user says otherwise ([`time_said`]): somebody waits with a finger on the key.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// How long an answer is used again.
 const FRESH: Duration = Duration::from_secs(20);
@@ -164,7 +165,8 @@ fn members(current: &OsStr, what: &str, of: fn(&ObjectContract) -> Vec<String>) 
 
 /// A node for one question, with one thread.
 fn node() -> Node {
-    Node::from(Node::builder().deadline(Some(PATIENCE)).shards(1).build())
+    let patience = time_said().unwrap_or(PATIENCE);
+    Node::from(Node::builder().deadline(Some(patience)).shards(1).build())
 }
 
 /// The object of a reference as it is typed, `@FILE` too.

@@ -6,6 +6,7 @@ use crate::cli_error::{CliError, REFUSED, UNREACHABLE, VIOLATION};
 use everywire::model::{Endpoint, Profile, Reference, Wire, units};
 use everywire::wires::ALL;
 use everywire::{Kind, stranger};
+use std::time::Duration;
 
 /// The environment variable that says how long a server may take for each answer that tells who it is (`2s`).
 const PROBE_TIME: &str = "EVERYWIRE_PROBE_TIME";
@@ -84,8 +85,12 @@ pub(crate) fn who(expected: Option<&'static dyn Wire>, endpoint: &Endpoint) -> D
 /// How long servers are waited for that are asked who they are: as usual, or as [`PROBE_TIME`] says. What is no time there counts as not
 /// said: an error about that would stand in the place of the one that people look into.
 fn probe_time(usual: ProbeTime) -> ProbeTime {
-    let said = std::env::var(PROBE_TIME).ok().and_then(|text| units::time(&text).ok());
-    said.map_or(usual, |each| usual.with_each(each))
+    time_said().map_or(usual, |each| usual.with_each(each))
+}
+
+/// The time that the user gives a server for an answer that nobody asked for with a call.
+pub(crate) fn time_said() -> Option<Duration> {
+    std::env::var(PROBE_TIME).ok().and_then(|text| units::time(&text).ok())
 }
 
 #[cfg(test)]
