@@ -97,9 +97,7 @@ pub use reach::Reach;
 pub use reference::{Address, Reference};
 pub use same::same_bytes;
 pub use send_buffer::SendBuffer;
-pub use session::{
-    CallId, Config, Emission, Event, Interest, Link, Peer, PeerAddress, Purpose, Session, Topic,
-};
+pub use session::{CallId, Config, Emission, Event, Link, Peer, PeerAddress, Purpose, Session, Topic};
 pub use shape::{Hold, Shape};
 pub use signal::{Emits, Emitter, SignalEvent, Signaller, Subscription, TypedSignal};
 pub use success::Success;

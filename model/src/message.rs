@@ -7,7 +7,7 @@
 //!
 //! Who says what. A caller's session is given a `Call` and later yields its `Outcome`; a servant's session
 //! yields an `Incoming` and is given an `Answer`. Signals are an `Emission` on one side and an `Incoming`
-//! without an answer on the other; an `Interest` asks for them.
+//! without an answer on the other; a `SignalFilter` says which of them are asked for.
 //!
 //! Invariants.
 //! * What goes out is borrowed, and written before the session returns; what comes in is owned, and its
@@ -215,17 +215,6 @@ impl<'a> Topic<'a> {
             Self::Named { .. } => Err(needs_contract("a signal that nobody here knows")),
         }
     }
-}
-
-/// Which signals are asked for.
-#[derive(Clone, Copy)]
-pub struct Interest<'a> {
-    /// The object; an empty key means every object there.
-    pub profile: &'a Profile,
-    /// The interface; `None` means every interface.
-    pub interface: Option<&'a Interface>,
-    /// The signal; `None` means all of the interface.
-    pub signal: Option<&'a Signal>,
 }
 
 /// How a call ended.

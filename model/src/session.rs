@@ -20,7 +20,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 pub use crate::link::{Link, Peer, PeerAddress};
-pub use crate::message::{CallId, Emission, Interest, Topic};
+pub use crate::message::{CallId, Emission, SignalFilter, Topic};
 
 /// One connection's protocol.
 ///
@@ -74,7 +74,12 @@ pub trait Session: Send {
 
     /// Asks for signals. An [`Event::Reply`] confirms or refuses; from then on they come as [`Event::Signal`] until
     /// [`Session::unsubscribe`].
-    fn subscribe(&mut self, _now: Instant, _interest: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(
+        &mut self,
+        _now: Instant,
+        _profile: &Profile,
+        _filter: SignalFilter<'_>,
+    ) -> Result<CallId, Failure> {
         Err(Failure::unsupported("this wire carries no signals"))
     }
 

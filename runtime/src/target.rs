@@ -31,8 +31,8 @@ use crate::sync::lock;
 use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::signal::Listener;
 use everywire_model::{
-    Body, Call, Completed, Encode, Expects, Failure, Initiator, Interest, Kind, Method, Object, Outcome,
-    Profile, Reference, Resolver, SignalFilter, Subscription, Target, WireState,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile,
+    Reference, Resolver, SignalFilter, Subscription, Target, WireState,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -537,8 +537,8 @@ impl Target for Remote {
                 // A hop's: whoever is behind it is to see what happened as it happened.
                 way.connection.keep_order();
             }
-            let interest = Interest { profile: &way.profile, interface, signal };
-            match way.connection.subscribe(&interest, &subscriber, now, until) {
+            let filter = SignalFilter { interface, signal };
+            match way.connection.subscribe(&way.profile, filter, &subscriber, now, until) {
                 Err(_) if way.connection.is_over() && !retried => {
                     *lock(&self.ways.now) = None;
                     (way, _turn) = self.way(until)?;

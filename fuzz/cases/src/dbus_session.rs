@@ -6,8 +6,8 @@ use bytes::Bytes;
 use everywire_dbus::{DBUS, TAG_BUS, TAG_NAME};
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Config, Emission, Endpoint, Event, Expects, Handle, Interest, Interface, Method, Operation, PeerAddress,
-    Profile, Purpose, Session, Shape, Signal, Topic, Value, Wire,
+    Config, Emission, Endpoint, Event, Expects, Handle, Interface, Method, Operation, PeerAddress, Profile,
+    Purpose, Session, Shape, Signal, SignalFilter, Topic, Value, Wire,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +44,8 @@ fn drive(session: &mut dyn Session, data: &[u8], profile: &Profile, calls: bool)
             driver.call_or_cancel(profile, method, Expects::Reply, step.is_multiple_of(10));
             let topic = Topic::Typed { interface: &interface, signal: &signal };
             drop(driver.session.emit(driver.now, &Emission { key: b"a", topic, arguments: &Nothing }));
-            let interest = Interest { profile, interface: Some(&interface), signal: Some(&signal) };
-            if let Ok(id) = driver.session.subscribe(driver.now, &interest)
+            let filter = SignalFilter { interface: Some(&interface), signal: Some(&signal) };
+            if let Ok(id) = driver.session.subscribe(driver.now, profile, filter)
                 && step.is_multiple_of(15)
             {
                 driver.session.unsubscribe(id);

@@ -4,7 +4,7 @@
 use crate::driver::{Driver, steps};
 use everywire_dcop::DCOP;
 use everywire_model::{
-    CallId, Config, Event, Expects, Interest, Method, Operation, Purpose, Session, Shape, Signal, Wire,
+    CallId, Config, Event, Expects, Method, Operation, Purpose, Session, Shape, Signal, SignalFilter, Wire,
 };
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn drive(session: &mut dyn Session, admit: bool, data: &[u8]) {
     let operation = Operation::new("op()", vec![], Shape::Void);
     let method = Method::Typed { interface: None, operation: &operation };
     let signal = Signal::new("changed()", vec![]);
-    let interest = Interest { profile, interface: None, signal: Some(&signal) };
+    let filter = SignalFilter { interface: None, signal: Some(&signal) };
     let mut listening: Option<CallId> = None;
     for (step, piece) in steps(data, 1) {
         if !driver.receive(piece) {
@@ -42,7 +42,7 @@ fn drive(session: &mut dyn Session, admit: bool, data: &[u8]) {
         match step % 7 {
             0 | 1 => driver.call_or_cancel(profile, method, Expects::Reply, step.is_multiple_of(2)),
             2 => drop(driver.session.probe(driver.now, profile)),
-            3 => listening = driver.session.subscribe(driver.now, &interest).ok(),
+            3 => listening = driver.session.subscribe(driver.now, profile, filter).ok(),
             4 => listening.take().into_iter().for_each(|id| driver.session.unsubscribe(id)),
             _ => {}
         }

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
 use everywire_model::{
-    Answer, Call, Config, Event, Expects, Failure, Initiator, Interest, Interface, Kind, Method, Operation,
-    Profile, SendBuffer, Shape, Signal, Value,
+    Answer, Call, Config, Event, Expects, Failure, Initiator, Interface, Kind, Method, Operation, Profile,
+    SendBuffer, Shape, Signal, SignalFilter, Value,
 };
 use everywire_wcf::settings::{Binding, Settings};
 use everywire_wcf::soap::{Dialect, Side, SoapChannel};
@@ -41,7 +41,7 @@ pub fn soap_envelope(data: &[u8]) {
     let mut exchange = SoapChannel::new(dialect, &Config::default(), &settings, side);
     exchange.opened(key.clone());
     if choice & 32 != 0 {
-        exchange.subscribe(&Interest { profile: &profile, interface: Some(&interface), signal: None });
+        exchange.subscribe(&profile, SignalFilter { interface: Some(&interface), signal: None });
     }
     let mut now = Instant::now();
     let failure = Failure::new(Kind::Internal, Initiator::Here, "fuzz");

@@ -24,7 +24,8 @@ use crate::shard;
 use crate::signals::Subscriber;
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Completed, Emission, Failure, Incoming, Initiator, Interest, Kind, Outcome, Profile, SignalEvent,
+    CallId, Completed, Emission, Failure, Incoming, Initiator, Kind, Outcome, Profile, SignalEvent,
+    SignalFilter,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -183,7 +184,8 @@ impl Connection {
     /// signals may come right behind it.
     pub(crate) fn subscribe(
         &self,
-        interest: &Interest<'_>,
+        profile: &Profile,
+        filter: SignalFilter<'_>,
         subscriber: &Arc<Subscriber>,
         now: Instant,
         until: Option<Instant>,
@@ -193,7 +195,7 @@ impl Connection {
         if let Some(failure) = &core.failed {
             return Err(failure.clone());
         }
-        let id = core.session.subscribe(now, interest)?;
+        let id = core.session.subscribe(now, profile, filter)?;
         core.listeners.insert(id, Arc::clone(subscriber));
         self.send(&mut core);
         let refused = match self.await_outcome(core, id, until) {

@@ -238,10 +238,10 @@ impl Session for PlainSession {
             emission.arguments.encode(&mut PlainSink(out))
         })
     }
-    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(&mut self, _: Instant, _: &Profile, filter: SignalFilter<'_>) -> Result<CallId, Failure> {
         let id = self.next;
         self.next += 1;
-        self.subscribed.push((id, interest.signal.map(|signal| signal.name.to_string())));
+        self.subscribed.push((id, filter.signal.map(|signal| signal.name.to_string())));
         let body = PlainCodec.write(&mut |_| Ok(()))?;
         self.events.push_back(Event::Reply { id: CallId(id), outcome: Outcome::Done(body) });
         Ok(CallId(id))

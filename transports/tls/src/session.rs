@@ -12,8 +12,8 @@ use crate::violations::ProtocolError;
 use bytes::BytesMut;
 use everywire_model::layered::{MakeSession, PeerIdentity};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Emission, Event, Failure, Handle, Initiator, Interest, Kind, Peer,
-    Profile, SendBuffer, Session, Violation,
+    Answer, Call, CallId, Completed, Emission, Event, Failure, Handle, Initiator, Kind, Peer, Profile,
+    SendBuffer, Session, SignalFilter, Violation,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -253,8 +253,13 @@ impl Session for Secured {
         self.open()?.emit(now, emission)
     }
 
-    fn subscribe(&mut self, now: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
-        self.open()?.subscribe(now, interest)
+    fn subscribe(
+        &mut self,
+        now: Instant,
+        profile: &Profile,
+        filter: SignalFilter<'_>,
+    ) -> Result<CallId, Failure> {
+        self.open()?.subscribe(now, profile, filter)
     }
 
     fn unsubscribe(&mut self, id: CallId) {

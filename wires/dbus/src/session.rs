@@ -33,8 +33,8 @@ use crate::subscriptions::Subscriptions;
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Incoming, Initiator, Interest,
-    Kind, Limits, Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
+    Answer, Body, Call, CallId, Config, Emission, Event, Failure, Handle, Incoming, Initiator, Kind, Limits,
+    Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -267,8 +267,13 @@ impl Session for DbusSession {
         self.send_signal(emission)
     }
 
-    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
-        self.listen(interest)
+    fn subscribe(
+        &mut self,
+        _: Instant,
+        profile: &Profile,
+        filter: SignalFilter<'_>,
+    ) -> Result<CallId, Failure> {
+        self.listen(profile, filter)
     }
 
     fn unsubscribe(&mut self, id: CallId) {

@@ -29,8 +29,8 @@ use crate::values::Values;
 use bytes::Bytes;
 use everywire_model::shape::Text;
 use everywire_model::{
-    Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Incoming, Initiator, Interest, Kind,
-    Outcome, Sink, Topic, Visit,
+    Body, CallId, Completed, Context, Emission, Event, Failure, Headers, Incoming, Initiator, Kind, Outcome,
+    Profile, SignalFilter, Sink, Topic, Visit,
 };
 
 /// What the bus answers if nobody owns a name. That is no failure: the owner may come later.
@@ -64,25 +64,23 @@ impl DbusSession {
     ///
     /// # Errors
     /// The connection is not open, there are too many subscriptions, or a name is not valid.
-    pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
+    pub(crate) fn listen(&mut self, profile: &Profile, filter: SignalFilter<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
         if self.subscriptions.all.len() >= limits::SUBSCRIPTIONS {
             let (what, limit) = ("subscriptions on one connection", limits::SUBSCRIPTIONS);
             return Err(Failure::over_limit(Initiator::Here, what, limit + 1, limit));
         }
-        let interface = interest.interface.map(|interface| match interest.signal {
+        let interface = filter.interface.map(|interface| match filter.signal {
             Some(signal) => names::of_interface(names::declaring_signal(interface, signal)).into_owned(),
             None => names::of_interface(interface).into_owned(),
         });
         let interface = interface.unwrap_or_default();
-        let member = interest.signal.map_or("", names::of_signal);
+        let member = filter.signal.map_or("", names::of_signal);
         check_names(&interface, member)?;
         let on_bus = self.bus.is_some();
-        let sender = interest.profile.component(TAG_NAME).filter(|_| on_bus).cloned().unwrap_or_default();
-        let key =
-            if interest.profile.key.is_empty() { Bytes::new() } else { exported(&interest.profile.key) };
-        let rules =
-            if on_bus { rules(&sender, &interest.profile.key, &interface, member) } else { Vec::new() };
+        let sender = profile.component(TAG_NAME).filter(|_| on_bus).cloned().unwrap_or_default();
+        let key = if profile.key.is_empty() { Bytes::new() } else { exported(&profile.key) };
+        let rules = if on_bus { rules(&sender, &profile.key, &interface, member) } else { Vec::new() };
 
         self.subscriptions.count += 1;
         self.subscriptions.generation += 1;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use everywire_dbus::{DBUS, limits};
 use everywire_model::describe::*;
 use everywire_model::{
-    Event, Expects, Failure, Handle, Incoming, Interest, Kind, Outcome, Profile, Value, Variant, Wire,
+    Event, Expects, Failure, Handle, Incoming, Kind, Outcome, Profile, SignalFilter, Value, Variant, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -295,8 +295,8 @@ fn cve_2024_34397_signal_spoofing() {
 
     let mut profile = Profile { wire: "dbus", key: Bytes::from_static(b"a"), ..Profile::default() };
     profile.components.push((everywire_dbus::TAG_NAME, Bytes::from_static(b"org.example.Name")));
-    let interest = Interest { profile: &profile, interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
-    let id = side.session.subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
+    let id = side.session.subscribe(Instant::now(), &profile, filter).unwrap();
     let asked = side.said();
     for word in ["sender='org.example.Name'", "arg0='org.example.Name'", "GetNameOwner"] {
         assert!(asked.windows(word.len()).any(|window| window == word.as_bytes()), "{word}");

@@ -6,8 +6,8 @@ use crate::common::{EXAMPLE, SIGNALS, operation};
 use bytes::BytesMut;
 use everywire_dbus::DBUS;
 use everywire_model::{
-    Answer, BindAddress, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator,
-    Interest, Kind, MarshalList, Method, Outcome, PeerAddress, Purpose, Session, Sink, Topic, Wire,
+    Answer, BindAddress, Call, Config, Emission, Endpoint, Event, Expects, Failure, Handle, Initiator, Kind,
+    MarshalList, Method, Outcome, PeerAddress, Purpose, Session, SignalFilter, Sink, Topic, Wire,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -108,8 +108,8 @@ fn a_name_is_owned_called_listened_to_and_lost() {
     let mut client = Member::join(&bus.on("org.example.Served/a/b"), Purpose::Calls).ready();
     let profile = DBUS.parse(&bus.on("org.example.Served/a/b")).unwrap().profiles.remove(0);
 
-    let interest = Interest { profile: &profile, interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
-    let id = client.session.subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
+    let id = client.session.subscribe(Instant::now(), &profile, filter).unwrap();
     assert!(
         matches!(client.next().unwrap(), Event::Reply { id: back, outcome: Outcome::Done(_) } if back == id)
     );

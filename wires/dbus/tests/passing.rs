@@ -10,8 +10,8 @@ use everywire_model::message::needs_contract;
 use everywire_model::visit::WithHeaders;
 use everywire_model::{
     Answer, Body, Call, CallId, Codec, Emission, Encode, Event, Expects, Failure, Handle, Header, Headers,
-    Incoming, Initiator, Interest, Kind, MarshalList, Method, Outcome, Profile, Sink, Source, Topic, Visit,
-    Wire,
+    Incoming, Initiator, Kind, MarshalList, Method, Outcome, Profile, SignalFilter, Sink, Source, Topic,
+    Visit, Wire,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -390,8 +390,8 @@ fn signals_pass_as_they_came() {
     for little in [true, false] {
         let mut hop = Hop::new();
         let everything = Profile { wire: "dbus", ..Profile::default() };
-        let interest = Interest { profile: &everything, interface: None, signal: None };
-        hop.back.session.subscribe(Instant::now(), &interest).unwrap();
+        let filter = SignalFilter::default();
+        hop.back.session.subscribe(Instant::now(), &everything, filter).unwrap();
         done(hop.back.event());
         let fields = [
             (1, "o", text(little, "/a/b")),
@@ -408,7 +408,7 @@ fn signals_pass_as_they_came() {
         let said = hop.front.said();
         assert_eq!((said[0], said[2]), (sent[0], 1 | 2));
         let mut client = Side::admitted();
-        client.session.subscribe(Instant::now(), &interest).unwrap();
+        client.session.subscribe(Instant::now(), &everything, filter).unwrap();
         done(client.event());
         client.hear(&said).unwrap();
         let Event::Signal { heard: again, .. } = client.event() else { panic!() };

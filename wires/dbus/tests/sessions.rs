@@ -6,8 +6,8 @@ use bytes::Bytes;
 use everywire_dbus::DBUS;
 use everywire_model::describe::*;
 use everywire_model::{
-    Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Interest, Kind,
-    MarshalList, Outcome, Profile, Raised, Sink, Topic, UnmarshalList, Value, Variant, Wire,
+    Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Kind, MarshalList,
+    Outcome, Profile, Raised, SignalFilter, Sink, Topic, UnmarshalList, Value, Variant, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -137,10 +137,10 @@ fn signals_reach_subscribers_of_the_same_object_and_name() {
     let profile =
         |key: &'static [u8]| Profile { wire: "dbus", key: Bytes::from_static(key), ..Profile::default() };
     let (here, all) = (profile(b"a"), profile(b""));
-    let interest = |profile, signal| Interest { profile, interface: Some(&EXAMPLE), signal };
+    let filter = |signal| SignalFilter { interface: Some(&EXAMPLE), signal };
     let now = Instant::now();
-    let first = client.session.subscribe(now, &interest(&here, Some(&SIGNALS[0]))).unwrap();
-    let second = client.session.subscribe(now, &interest(&all, None)).unwrap();
+    let first = client.session.subscribe(now, &here, filter(Some(&SIGNALS[0]))).unwrap();
+    let second = client.session.subscribe(now, &all, filter(None)).unwrap();
     assert_eq!(client.events().len(), 2, "both are confirmed at once");
     let mut emit = |key: &'static [u8], client: &mut Side| {
         let arguments = |sink: &mut dyn Sink| ("new",).marshal_list(&SIGNALS[0].fields, sink);

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use everywire_dbus::{DBUS, TAG_NAME, limits};
 use everywire_model::describe::*;
 use everywire_model::{
-    Answer, Call, CallId, Config, Endpoint, Event, Expects, Failure, Handle, Interest, Kind, MarshalList,
-    Method, Outcome, Profile, Purpose, Sink, Wire,
+    Answer, Call, CallId, Config, Endpoint, Event, Expects, Failure, Handle, Kind, MarshalList, Method,
+    Outcome, Profile, Purpose, SignalFilter, Sink, Wire,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -221,8 +221,8 @@ fn a_peer_cannot_name_itself() {
     side.hear(&Message::call("M").text(7, 's', BUS).bytes()).unwrap();
     assert!(matches!(side.event(), Event::Call(call) if call.sender.is_empty()));
     let profile = Profile { wire: "dbus", ..Profile::default() };
-    let interest = Interest { profile: &profile, interface: None, signal: None };
-    side.session.subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter::default();
+    side.session.subscribe(Instant::now(), &profile, filter).unwrap();
     side.events();
     let signal =
         Message::new(4).text(1, 'o', "/a").text(2, 's', "a.B").text(3, 's', "C").text(7, 's', ":1.1");
@@ -231,8 +231,8 @@ fn a_peer_cannot_name_itself() {
 }
 
 fn subscribe(side: &mut Side, profile: &Profile) -> CallId {
-    let interest = Interest { profile, interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
-    side.session.subscribe(Instant::now(), &interest).unwrap()
+    let filter = SignalFilter { interface: Some(&EXAMPLE), signal: Some(&SIGNALS[0]) };
+    side.session.subscribe(Instant::now(), profile, filter).unwrap()
 }
 
 /// An answer to a rule that was given up says nothing of the same rule asked for later.
@@ -355,8 +355,8 @@ fn rules_are_made_of_names_only() {
     let mut side = ready();
     static SLY: [Signal; 1] = [signal!("x',eavesdrop='true", {})];
     let profile = of(":1.5");
-    let interest = Interest { profile: &profile, interface: Some(&EXAMPLE), signal: Some(&SLY[0]) };
-    let refused = side.session.subscribe(Instant::now(), &interest).unwrap_err();
+    let filter = SignalFilter { interface: Some(&EXAMPLE), signal: Some(&SLY[0]) };
+    let refused = side.session.subscribe(Instant::now(), &profile, filter).unwrap_err();
     assert_eq!(refused.kind(), Kind::BadArgument);
     assert!(!says(&side.said(), "eavesdrop"));
 }
@@ -438,8 +438,8 @@ fn given_names_hold_everywhere() {
         assert_eq!(DBUS.operation(interface, &call), Some(1));
         assert_eq!(DBUS.operation(if name == "org.given.Name" { &EXAMPLE } else { &given }, &call), None);
     }
-    let interest = Interest { profile: &profile, interface: Some(&given), signal: Some(&SIGNALS[0]) };
-    client.session.subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: Some(&given), signal: Some(&SIGNALS[0]) };
+    client.session.subscribe(Instant::now(), &profile, filter).unwrap();
     client.events();
     let arguments = |sink: &mut dyn Sink| ("new",).marshal_list(&SIGNALS[0].fields, sink);
     for (interface, heard) in [(&EXAMPLE, false), (&given, true)] {

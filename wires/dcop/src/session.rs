@@ -30,8 +30,8 @@ use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
 use everywire_model::number_hasher::NumberHasher;
 use everywire_model::{
-    Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Interest,
-    Kind, Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, Violation,
+    Answer, Body, Call, CallId, Config, Context, Emission, Event, Failure, Handle, Initiator as By, Kind,
+    Limits, Outcome, PeerAddress, Profile, Purpose, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -370,8 +370,13 @@ impl Session for DcopSession {
         self.tell(emission)
     }
 
-    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
-        self.listen(interest)
+    fn subscribe(
+        &mut self,
+        _: Instant,
+        profile: &Profile,
+        filter: SignalFilter<'_>,
+    ) -> Result<CallId, Failure> {
+        self.listen(profile, filter)
     }
 
     fn unsubscribe(&mut self, id: CallId) {

@@ -15,7 +15,8 @@ use crate::strings::StringReader;
 use crate::types;
 use bytes::Bytes;
 use everywire_model::{
-    CallId, Context, Emission, Event, Failure, Incoming, Initiator, Interest, Kind, Outcome, Signal, Topic,
+    CallId, Context, Emission, Event, Failure, Incoming, Initiator, Kind, Outcome, Profile, Signal,
+    SignalFilter, Topic,
 };
 
 impl DcopSession {
@@ -40,9 +41,9 @@ impl DcopSession {
     ///
     /// # Errors
     /// The connection is not open, no signal is named and there is no contract, or there are too many.
-    pub(crate) fn listen(&mut self, interest: &Interest<'_>) -> Result<CallId, Failure> {
+    pub(crate) fn listen(&mut self, profile: &Profile, filter: SignalFilter<'_>) -> Result<CallId, Failure> {
         self.check_open()?;
-        let signals: Vec<&Signal> = match (interest.signal, interest.interface) {
+        let signals: Vec<&Signal> = match (filter.signal, filter.interface) {
             (Some(signal), _) => vec![signal],
             (None, Some(interface)) => interface.signals.iter().collect(),
             (None, None) => {
@@ -61,7 +62,7 @@ impl DcopSession {
         }
         let signature = |signal: &&Signal| Ok(self.spelled(&types::signal(signal)?).into_owned());
         let signatures = signals.iter().map(signature).collect::<Result<Vec<String>, Failure>>()?;
-        let app = Bytes::copy_from_slice(address::application(interest.profile));
+        let app = Bytes::copy_from_slice(address::application(profile));
         let id = u64::from(self.take_key());
         let mut numbers = Vec::with_capacity(signals.len());
         for (signal, signature) in signals.iter().zip(&signatures) {
@@ -70,7 +71,7 @@ impl DcopSession {
             let slot = Slot {
                 subscription: id,
                 app: app.clone(),
-                object: interest.profile.key.clone(),
+                object: profile.key.clone(),
                 name: Bytes::copy_from_slice(signal.name.as_bytes()),
                 signature: Bytes::copy_from_slice(signature.as_bytes()),
             };

@@ -304,8 +304,8 @@ fn signals_come_until_they_are_not_wanted_and_losses_are_told() {
     let (hello, other) = (signal(), Signal::new("Other()", vec![]));
     let both = interface(vec![hello.clone(), other.clone()]);
     let emitter = profile("app", "bench");
-    let interest = Interest { profile: &emitter, interface: Some(&both), signal: None };
-    let id = desk.session(client).subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: Some(&both), signal: None };
+    let id = desk.session(client).subscribe(Instant::now(), &emitter, filter).unwrap();
     assert!(matches!(desk.outcome(client, id), Outcome::Done(_)));
     let emit = |desk: &mut Desk, app: usize, key: &[u8], signal: &Signal, value: i32| {
         let write = |sink: &mut dyn Sink| {
@@ -353,8 +353,8 @@ fn all_signals_of_an_unknown_interface_cannot_be_asked_for() {
     let client = desk.join("", Purpose::Calls);
     let emitter = profile("app", "bench");
     for interface in [None, Some(&interface(vec![]))] {
-        let interest = Interest { profile: &emitter, interface, signal: None };
-        let failure = desk.session(client).subscribe(Instant::now(), &interest).unwrap_err();
+        let filter = SignalFilter { interface, signal: None };
+        let failure = desk.session(client).subscribe(Instant::now(), &emitter, filter).unwrap_err();
         assert_eq!(failure.kind(), Kind::Unsupported);
     }
 }
@@ -369,8 +369,8 @@ fn signals_are_not_taken_from_others_than_asked() {
     );
     let hello = signal();
     let emitter = profile("app", "bench");
-    let interest = Interest { profile: &emitter, interface: None, signal: Some(&hello) };
-    let id = desk.session(client).subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: None, signal: Some(&hello) };
+    let id = desk.session(client).subscribe(Instant::now(), &emitter, filter).unwrap();
     assert!(matches!(desk.outcome(client, id), Outcome::Done(_)));
     let name = format!("anonymous-{}", std::process::id());
     // Sent directly to the slot, which has a number that can be guessed.

@@ -63,8 +63,8 @@ fn signals_are_connected_and_emitted_in_the_spelling_of_trinity() {
     let mut session = ready("me", Purpose::Serving);
     let said = Signal::new("said(QString)", vec![]);
     let emitter = profile("kicker", "bar");
-    let interest = Interest { profile: &emitter, interface: None, signal: Some(&said) };
-    let id = session.subscribe(Instant::now(), &interest).unwrap();
+    let filter = SignalFilter { interface: None, signal: Some(&said) };
+    let id = session.subscribe(Instant::now(), &emitter, filter).unwrap();
     let sent = messages(&drain(&mut *session));
     let functions: Vec<String> = sent.iter().map(|sent| front(sent, 4)[3].clone()).collect();
     assert_eq!(

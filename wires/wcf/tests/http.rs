@@ -592,8 +592,8 @@ fn reliable_sessions_that_nobody_grants_fail_their_calls() {
 #[test]
 fn nobody_listens_over_http() {
     let mut pair = Pair::new("basic", "");
-    let interest = Interest { profile: &pair.way, interface: Some(&pair.interface), signal: None };
-    let failure = pair.client.subscribe(Instant::now(), &interest).unwrap_err();
+    let filter = SignalFilter { interface: Some(&pair.interface), signal: None };
+    let failure = pair.client.subscribe(Instant::now(), &pair.way, filter).unwrap_err();
     // Not a thing that a contract would help with.
     assert_eq!(failure.kind(), Kind::BadReference);
     assert!(failure.message().contains("no callbacks over HTTP"), "{failure}");

@@ -336,11 +336,9 @@ fn callbacks_reach_those_who_subscribed_and_nobody_else() {
     let (contract, _) = hello();
     let mut pair = serving(Dialect::NET_TCP, &contract);
     let nothing = List(&find(&contract, "Subscribe").results, vec![]);
-    let told = pair.client.subscribe(&Interest {
-        profile: &pair.profile.clone(),
-        interface: Some(&contract),
-        signal: None,
-    });
+    let told = pair
+        .client
+        .subscribe(&pair.profile.clone(), SignalFilter { interface: Some(&contract), signal: None });
     assert_eq!(pair.outcome().0, told);
     let signal = contract.signals[0].clone();
     let emit = |pair: &mut Pair, text: &str| {
@@ -389,7 +387,7 @@ fn a_captured_duplex_session_is_understood() {
     assert_eq!(asked, expected);
     // The other direction: callbacks of Mono's server.
     let profile = pair.profile.clone();
-    pair.client.subscribe(&Interest { profile: &profile, interface: Some(&contract), signal: None });
+    pair.client.subscribe(&profile, SignalFilter { interface: Some(&contract), signal: None });
     pair.client.poll();
     let said = captured("msclient-tcp-duplex", "S");
     let mut signals = 0;

@@ -37,8 +37,8 @@ use everywire_http::coding::GZIP;
 use everywire_http::{Client, ClientOutcome, ProtocolError, basic};
 use everywire_model::body::Handle;
 use everywire_model::{
-    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Interest, Kind,
-    Peer, Profile, SendBuffer, Session, Violation, contract, reference,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer,
+    Profile, SendBuffer, Session, SignalFilter, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
@@ -433,7 +433,7 @@ impl Session for Connecting {
         Ok(())
     }
 
-    fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(&mut self, _: Instant, _: &Profile, _: SignalFilter<'_>) -> Result<CallId, Failure> {
         let message = "there are no callbacks over HTTP: a service cannot call whoever calls it";
         // It is the address that is unfit, whatever else is known of the object.
         Err(Failure::bad_reference(message)

@@ -38,8 +38,8 @@ use crate::violations::ProtocolError;
 use crate::wire_state::Node;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
-    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
-    Kind, Profile, SendBuffer, Session, Violation,
+    Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Handle, Initiator, Kind,
+    Profile, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -403,7 +403,7 @@ impl Session for Accepting {
         self.flush(now)
     }
 
-    fn subscribe(&mut self, _: Instant, _: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(&mut self, _: Instant, _: &Profile, _: SignalFilter<'_>) -> Result<CallId, Failure> {
         let what = "who called emits no signals";
         Err(Failure::unsupported(what))
     }

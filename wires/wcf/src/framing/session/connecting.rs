@@ -39,8 +39,8 @@ use crate::values::bare;
 use crate::violations::ProtocolError;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
-    Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Interest,
-    Kind, Outcome, PeerAddress, Profile, SendBuffer, Session, Violation,
+    Answer, Budget, Call, CallId, Config, Emission, Event, Expects, Failure, Handle, Initiator, Kind,
+    Outcome, PeerAddress, Profile, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -319,7 +319,12 @@ impl Session for Connecting {
         Err(Failure::unsupported(what))
     }
 
-    fn subscribe(&mut self, _: Instant, interest: &Interest<'_>) -> Result<CallId, Failure> {
+    fn subscribe(
+        &mut self,
+        _: Instant,
+        profile: &Profile,
+        filter: SignalFilter<'_>,
+    ) -> Result<CallId, Failure> {
         if self.phase == Phase::Over {
             return Err(closed());
         }
@@ -328,7 +333,7 @@ impl Session for Connecting {
             let failure = Failure::new(Kind::Unsupported, Initiator::User, what);
             return Err(failure.with_hint("give `mode=buffered`"));
         }
-        Ok(self.exchange.subscribe(interest))
+        Ok(self.exchange.subscribe(profile, filter))
     }
 
     fn unsubscribe(&mut self, id: CallId) {

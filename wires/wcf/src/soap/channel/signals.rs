@@ -9,8 +9,8 @@ use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Headers, Incoming, Interest, Interface, Operation, Outcome,
-    SendBuffer, Shape, Signal,
+    Body, CallId, Context, Emission, Event, Headers, Incoming, Interface, Operation, Outcome, Profile,
+    SendBuffer, Shape, Signal, SignalFilter,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,17 +66,17 @@ impl SoapChannel {
     }
 
     /// Registers a listener to one-way callbacks; the reply event follows at once.
-    pub fn subscribe(&mut self, interest: &Interest<'_>) -> CallId {
+    pub fn subscribe(&mut self, profile: &Profile, filter: SignalFilter<'_>) -> CallId {
         let id = self.begin();
         let one = |interface: &Interface, signal: &Signal| {
             let action = plan(interface, signal).action.to_string();
             (action, Bytes::copy_from_slice(signal.name.as_bytes()))
         };
-        let signals = interest.interface.map(|interface| match interest.signal {
+        let signals = filter.interface.map(|interface| match filter.signal {
             Some(signal) => vec![one(interface, signal)],
             None => interface.signals.iter().map(|signal| one(interface, signal)).collect(),
         });
-        let key = interest.profile.key.clone();
+        let key = profile.key.clone();
         self.listeners.subscriptions.push(Subscription { id, key, signals });
         let outcome = Outcome::Done(self.body(Bytes::new(), BodyStart::outside(0)));
         self.events.push_back(Event::Reply { id, outcome });
