@@ -32,6 +32,13 @@ TYPES = "http://schemas.datacontract.org/2004/07/Everywire.Cellar"
 ARRAYS = "http://schemas.microsoft.com/2003/10/Serialization/Arrays"
 LABELS = "urn:labels"
 
+# How long it waits for bytes, in seconds: on a busy machine sessions that wait for each other take longer than its own 30.
+PATIENCE = 600
+
+
+def opened(address, **more):
+    return Channel(address, timeout=PATIENCE, **more)
+
 
 def same(got, wanted, what):
     if got != wanted:
@@ -94,7 +101,7 @@ def echo(channel, name, kind, value):
 
 
 def cellar(address):
-    with Channel(address) as channel:
+    with opened(address) as channel:
         same(echo(channel, "Int32", "xs:int", -2000000000), -2000000000, "EchoInt32")
         text = "Grüße <&> \"'\n\t€ 😀 ]]>"
         same(echo(channel, "String", "xs:string", text), text, "EchoString")
@@ -117,13 +124,13 @@ def cellar(address):
 
 def wrong(address):
     try:
-        with Channel(address + "/nowhere") as channel:
+        with opened(address + "/nowhere") as channel:
             call(channel, "Nothing", [], ())
         raise AssertionError("an endpoint that is nowhere")
     except FramingFault as fault:
         print(fault)
         assert "EndpointNotFound" in str(fault), fault
-    with Channel(address) as channel:
+    with opened(address) as channel:
         reply = channel.call(action="urn:nobody/listens", body=lambda writer: write_element(writer, ElementSpec("X", "urn:x", ()), {}, REGISTRY))
         assert reply.is_fault
         fault = parse_fault(reply.body_events)
@@ -136,7 +143,7 @@ def session(address):
 
     def one():
         try:
-            with Channel(address) as channel:
+            with opened(address) as channel:
                 for _ in range(100):
                     result = call(channel, "Take", [("kind", "xs:int", 0)], (Field("TakeResult", "xs:int"),))
                     assert result == {"TakeResult": 17}, result
@@ -159,7 +166,7 @@ def take(channel):
 
 def quotas(address):
     """Against MaxReceivedMessageSize=100000, MaxArrayLength=1000, MaxStringContentLength=2000."""
-    with Channel(address) as channel:
+    with opened(address) as channel:
         for name, kind, value, quota, limit in (
             ("Bytes", "xs:base64Binary", bytes(1200), "MaxArrayLength", 1000),
             ("String", "xs:string", "x" * 2001, "MaxStringContentLength", 2000),
@@ -170,20 +177,20 @@ def quotas(address):
                 raise AssertionError(f"Echo{name}: {said!r}")
             print(f"Echo{name}", said[:300])
             take(channel)
-    with Channel(address) as channel:
+    with opened(address) as channel:
         try:
             echo(channel, "Bytes", "xs:base64Binary", bytes(200000))
             raise AssertionError("a message over MaxReceivedMessageSize")
         except FramingFault as fault:
             print(fault)
             assert "MaxMessageSizeExceededFault" in str(fault), fault
-    with Channel(address) as channel:
+    with opened(address) as channel:
         take(channel)
 
 
 def windows(address):
     who = {"security": "transport", "spn": "host/localhost"}
-    with Channel(address, username=sys.argv[3], password=sys.argv[4], **who) as channel:
+    with opened(address, username=sys.argv[3], password=sys.argv[4], **who) as channel:
         take(channel)
         # The service wants another text, and says which one it got: much goes both ways.
         text = "Grüße" * 5000
@@ -191,13 +198,13 @@ def windows(address):
         same(text in said, True, "EchoString")
         take(channel)
     try:
-        with Channel(address, username=sys.argv[3], password="another", **who) as channel:
+        with opened(address, username=sys.argv[3], password="another", **who) as channel:
             take(channel)
     except Exception as error:  # noqa: BLE001 - whatever it makes of it
         print("refused", type(error).__name__, error)
     else:
         raise AssertionError("another password is taken")
-    with Channel(address, username=sys.argv[3], password=sys.argv[4], **who) as channel:
+    with opened(address, username=sys.argv[3], password=sys.argv[4], **who) as channel:
         take(channel)
 
 
