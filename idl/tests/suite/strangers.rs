@@ -289,3 +289,29 @@ fn a_default_beside_the_last_label_changes_nothing() {
     let arms: Vec<_> = found.unwrap().arms.iter().map(|arm| (arm.labels.len(), arm.default)).collect();
     assert_eq!(arms, [(1, false), (1, false)]);
 }
+
+/// JacORB's compiler takes both, and its own contracts have them.
+#[test]
+fn wide_constants_may_lack_their_mark_and_interfaces_may_be_pseudo() {
+    let contract = read(
+        "module M {
+           const wchar line = '\\xa';
+           const wstring text = \"abc\";
+           pseudo interface Policies { void set(in long pseudo); };
+           interface Plant { attribute wstring name; };
+         };",
+    );
+    let marked = read(
+        "module M {
+           const wchar line = L'\\xa';
+           const wstring text = L\"abc\";
+           local interface Policies { void set(in long pseudo); };
+           interface Plant { attribute wstring name; };
+         };",
+    );
+    assert_eq!(omg::print(&contract), omg::print(&marked));
+    let refused = parse("const char narrow = L'a';", "plant.idl").unwrap_err().to_string();
+    assert!(refused.contains("a wide character does not belong here"), "{refused}");
+    let refused = parse("pseudo struct S { long a; };", "plant.idl").unwrap_err().to_string();
+    assert!(refused.contains("expected `interface`"), "{refused}");
+}

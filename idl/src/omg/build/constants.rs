@@ -163,12 +163,12 @@ impl Builder<'_> {
 
     /// Values that have no operators.
     fn plain(&mut self, expr: &Expr, shape: &Shape) -> Option<Value> {
-        // A literal must be of the kind that the type wants; there are no conversions.
+        // A literal must be of the kind that the type wants. Only the `L` may be missing, as in contracts of JacORB.
         let value = match (&expr.kind, shape) {
             (ExprKind::Bool(value), Shape::Bool) => Value::Bool(*value),
             (ExprKind::Char { wide: false, value }, Shape::Char)
-            | (ExprKind::Char { wide: true, value }, Shape::WideChar) => Value::Char(*value),
-            (ExprKind::Text { wide, value }, Shape::Text(text)) if *wide == (text.kind == TextKind::Wide) => {
+            | (ExprKind::Char { value, .. }, Shape::WideChar) => Value::Char(*value),
+            (ExprKind::Text { wide, value }, Shape::Text(text)) if !*wide || text.kind == TextKind::Wide => {
                 Value::Text(value.clone())
             }
             (ExprKind::Name(name), _) => {

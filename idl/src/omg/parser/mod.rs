@@ -196,6 +196,11 @@ impl Parser<'_> {
                 Ok(ItemKind::Module(ident, items))
             }
             Kind::Keyword("interface" | "abstract" | "local") => self.interface(),
+            // JacORB's word for objects that are on no wire; a name begins nothing here.
+            Kind::Word(ref word) if word == "pseudo" => {
+                self.advance();
+                self.interface()
+            }
             _ => match self.shared()? {
                 Some(kind) => Ok(kind),
                 None => {
