@@ -42,6 +42,13 @@ module CORBA {
 };
 "#;
 
+/// Whether a file that is not there is one of those that come with an ORB: TAO's contracts include `tao/orb.idl`, `tao/LongSeq.pidl` and
+/// their like, for names of the module CORBA and of others that are the ORB's own.
+fn is_of_an_orb(file: &str) -> bool {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name == "orb.idl" || (name.ends_with(".pidl") && file.starts_with("tao/"))
+}
+
 /// Makes one stream of tokens from a file and what it includes.
 pub(crate) struct Preprocessor {
     /// Files that are open, the one that is read last.
@@ -374,6 +381,15 @@ impl Preprocessor {
         self.known.and_then(|_| crate::file::in_any_case(folder, file))
     }
 
+    /// Goes on with the text that is read for `orb.idl`, once.
+    fn open_orb(&mut self, report: &mut Report) -> Option<Directive> {
+        if !self.included.insert(PathBuf::from("orb.idl")) {
+            return None;
+        }
+        self.push("orb.idl", ORB, PathBuf::new(), report);
+        Some(Directive::EnterFile)
+    }
+
     /// Goes on with a file, which is beside the one at hand or in one of the directories.
     fn open(
         &mut self,
@@ -401,11 +417,7 @@ impl Preprocessor {
                 return self.open_known(known, path, report);
             }
         } else if self.known.is_none() && matches!(file, "orb.idl" | "TypeCode.idl") {
-            if !self.included.insert(PathBuf::from("orb.idl")) {
-                return None;
-            }
-            self.push("orb.idl", ORB, PathBuf::new(), report);
-            return Some(Directive::EnterFile);
+            return self.open_orb(report);
         }
         let Some(directories) = &self.directories else {
             report.add(Problem::new(span, "text that is not a file cannot include files"));
@@ -413,6 +425,9 @@ impl Preprocessor {
         };
         let places: Vec<PathBuf> = beside.into_iter().chain(directories.iter().cloned()).collect();
         let Some(path) = places.iter().find_map(|place| self.file_in(place, file)) else {
+            if self.known.is_none() && is_of_an_orb(file) {
+                return self.open_orb(report);
+            }
             // The help lists the places, since a missing directory is the likely reason.
             let shown = places.iter().map(|place| match place.display().to_string() {
                 here if here.is_empty() => ".".to_owned(),

@@ -290,6 +290,39 @@ fn a_default_beside_the_last_label_changes_nothing() {
     assert_eq!(arms, [(1, false), (1, false)]);
 }
 
+/// `int16` is a type, and `Int16` an enumerator, in contracts of DDS.
+#[test]
+fn an_enumerator_may_be_called_as_an_integer_but_for_case() {
+    let contract =
+        read("enum Kind { Int8, Int16 }; struct Item { Kind kind; int16 small; sequence<int16> more; };");
+    let printed = omg::print(&contract);
+    assert!(printed.contains("short small") && printed.contains("sequence<short> more"), "{printed}");
+}
+
+/// TAO has a file for each of these sequences.
+#[test]
+fn files_of_tao_need_not_be_there() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("files_of_tao");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("plant.idl");
+    let text = "#include \"tao/LongSeq.pidl\"\n#include \"tao/orb.idl\"\n#include \"tao/StringSeq.pidl\"\n\
+                interface Plant { CORBA::LongSeq levels(in CORBA::StringSeq names); };\n";
+    std::fs::write(&file, text).unwrap();
+    let contract =
+        omg::parse_with(&file, &Preprocessing::default()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(operations(interface(&contract, "Plant")), ["levels"]);
+    std::fs::write(&file, text.replace("tao/LongSeq.pidl", "tao/LongSeq.idl")).unwrap();
+    let mistakes = omg::parse_with(&file, &Preprocessing::default()).unwrap_err().to_string();
+    assert!(mistakes.contains("`tao/LongSeq.idl` is not found"), "{mistakes}");
+}
+
+#[test]
+fn exceptions_of_setting_may_come_first() {
+    let one = read("exception E {}; interface I { attribute long a setraises (E) getraises (E); };");
+    let other = read("exception E {}; interface I { attribute long a getraises (E) setraises (E); };");
+    assert_eq!(omg::print(&one), omg::print(&other));
+}
+
 /// JacORB's compiler takes both, and its own contracts have them.
 #[test]
 fn wide_constants_may_lack_their_mark_and_interfaces_may_be_pseudo() {

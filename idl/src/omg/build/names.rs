@@ -20,6 +20,7 @@ use super::super::lexer::KEYWORDS;
 use super::super::limits;
 use super::Builder;
 use super::named_item::NamedItem;
+use super::types::sized;
 use crate::report::{Problem, Span};
 use everywire_model::Shape;
 use std::rc::Rc;
@@ -208,6 +209,10 @@ impl Builder<'_> {
             };
             let symbol = self.symbols.get(&key)?;
             if last(&symbol.name) != current.name {
+                if !complain && sized(&current.name).is_some() {
+                    // A type of IDL 4: `Int8` may be an enumerator beside it.
+                    return None;
+                }
                 let message =
                     format!("`{}` differs from `{}` only in case", current.name, last(&symbol.name));
                 let note = format!("`{}` is defined here", symbol.name);

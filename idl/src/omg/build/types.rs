@@ -28,7 +28,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// The integers whose names tell their size (IDL 4.2, 7.4.13): names, where a contract defines them.
-fn sized(name: &str) -> Option<Shape> {
+pub(super) fn sized(name: &str) -> Option<Shape> {
     Some(match name {
         "int8" => Shape::I8,
         "uint8" => Shape::U8,

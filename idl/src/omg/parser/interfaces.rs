@@ -62,7 +62,7 @@ impl Parser<'_> {
     }
 
     /// Exceptions of attributes are of CORBA 3: `raises` for a read-only one, `getraises` and `setraises` for
-    /// the others.
+    /// the others, in either order, as JacORB takes them.
     fn attribute(&mut self) -> Parse<ItemKind> {
         let readonly = self.accept_word("readonly");
         if !self.accept_word("attribute") {
@@ -78,6 +78,9 @@ impl Parser<'_> {
         } else {
             get_raises.extend(self.raises("getraises")?);
             set_raises.extend(self.raises("setraises")?);
+            if get_raises.is_empty() {
+                get_raises.extend(self.raises("getraises")?);
+            }
             if self.current.kind == Kind::Keyword("raises") {
                 let problem = self.unexpected("").expected(["`getraises`", "`setraises`"]);
                 return self.fail(problem);
