@@ -102,6 +102,8 @@ pub(crate) struct ValueType {
 #[derive(Debug)]
 pub(crate) struct Struct {
     pub(crate) ident: Ident,
+    /// The struct whose members come before its own (IDL 4.2, 7.4.13.4.3).
+    pub(crate) base: Option<ScopedName>,
     pub(crate) members: Vec<(TypeSpec, Vec<Declarator>)>,
 }
 

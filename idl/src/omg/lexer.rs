@@ -236,6 +236,8 @@ impl Lexer {
         match keyword(word) {
             Some(keyword) if keyword == word => Kind::Keyword(keyword),
             Some(keyword) if YOUNG_WORDS.contains(&keyword) => Kind::Word(word.to_owned()),
+            // Contracts of DDS write them so, mostly in annotations.
+            Some(keyword) if matches!(word, "true" | "false") => Kind::Keyword(keyword),
             Some(keyword) => {
                 let message = format!("`{word}` differs from the keyword `{keyword}` only in case");
                 let help = format!("write `{keyword}` if the keyword is meant, `_{word}` if a name is");

@@ -299,6 +299,39 @@ fn an_enumerator_may_be_called_as_an_integer_but_for_case() {
     assert!(printed.contains("short small") && printed.contains("sequence<short> more"), "{printed}");
 }
 
+/// On the wire a struct that inherits is one with all members.
+#[test]
+fn structs_may_inherit() {
+    let contract = read(
+        "struct Root { long id; string<8> name; };
+         module M { struct Leaf : Root { @default(true) boolean fresh; sequence<Root> others; }; struct Last : Leaf {}; };",
+    );
+    let plain = read(
+        "struct Root { long id; string<8> name; };
+         module M { struct Leaf { long id; string<8> name; boolean fresh; sequence<Root> others; };
+                    struct Last { long id; string<8> name; boolean fresh; sequence<Root> others; }; };",
+    );
+    assert_eq!(omg::print(&contract), omg::print(&plain));
+    for (wrong, why) in [
+        ("struct A { long x; }; struct B : A { long X; };", "`X` differs from `x` only in case"),
+        ("interface I {}; struct B : I { long x; };", "`I` is no struct"),
+        ("struct A; struct B : A { long x; }; struct A { long y; };", "is not complete here"),
+        ("struct B : B { long x; };", "is not complete here"),
+        ("exception A { long x; }; exception B : A { long y; };", "`:` does not belong here"),
+    ] {
+        let refused = parse(wrong, "plant.idl").unwrap_err().to_string();
+        assert!(refused.contains(why), "{wrong}: {refused}");
+    }
+}
+
+#[test]
+fn integers_of_eight_bits_may_be_constants() {
+    let contract = read("const int8 least = -128; const uint8 most = 255; const boolean on = true;");
+    assert_eq!(contract.constants().count(), 3);
+    let refused = parse("const int8 more = 128;", "plant.idl").unwrap_err().to_string();
+    assert!(refused.contains("128 does not fit the type, which holds -128 to 127"), "{refused}");
+}
+
 /// TAO has a file for each of these sequences.
 #[test]
 fn files_of_tao_need_not_be_there() {

@@ -26,9 +26,7 @@ impl Builder<'_> {
             return None;
         }
         match shape.resolved() {
-            Shape::U8 | Shape::U16 | Shape::I16 | Shape::U32 | Shape::I32 | Shape::U64 | Shape::I64 => {
-                self.integer(expr, shape).map(Value::Integer)
-            }
+            whole if range_of(whole).is_some() => self.integer(expr, shape).map(Value::Integer),
             Shape::F32 => {
                 // It is kept with all its digits; the codec rounds it.
                 let value = self.float(expr)?;
@@ -279,6 +277,7 @@ fn has_complement(expr: &Expr) -> bool {
 fn range_of(shape: &Shape) -> Option<RangeInclusive<i128>> {
     Some(match shape.resolved() {
         Shape::U8 => 0..=u8::MAX.into(),
+        Shape::I8 => i8::MIN.into()..=i8::MAX.into(),
         Shape::U16 => 0..=u16::MAX.into(),
         Shape::I16 => i16::MIN.into()..=i16::MAX.into(),
         Shape::U32 => 0..=u32::MAX.into(),

@@ -172,6 +172,9 @@ impl Builder<'_> {
     /// are looked at in any case.
     fn members(&mut self, structure: &Struct) -> Option<(Vec<Field>, usize)> {
         let (mut fields, mut depth, mut broken) = (Vec::new(), 0, false);
+        if let Some(base) = &structure.base {
+            (fields, depth) = self.inherited(base)?;
+        }
         for (spec, declarators) in &structure.members {
             let typed = self.spec(spec);
             for declarator in declarators {
@@ -191,6 +194,27 @@ impl Builder<'_> {
         }
         let depth = self.deeper(depth, structure.ident.span)?;
         (!broken).then_some((fields, depth))
+    }
+
+    /// The members of the struct that another one inherits, as members of its own: on the wire there is no other sign of it.
+    fn inherited(&mut self, base: &ScopedName) -> Option<(Vec<Field>, usize)> {
+        let typed = self.named(base)?;
+        let Shape::Struct(held) = typed.shape.resolved() else {
+            let problem = Problem::new(base.span, format!("`{}` is no struct", base.text()));
+            self.report.add(problem.expected(["a struct"]));
+            return None;
+        };
+        if !typed.complete {
+            let problem = Problem::new(base.span, "this struct is not complete here, so none can inherit it");
+            self.report.add(problem.help("define it before"));
+            return None;
+        }
+        let fields = held.fields.to_vec();
+        for field in &fields {
+            let ident = Ident { name: field.name.to_string(), span: base.span };
+            self.declare(&ident, NamedItem::Member)?;
+        }
+        Some((fields, typed.depth))
     }
 
     /// The type of a member: it must be complete.

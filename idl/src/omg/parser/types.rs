@@ -203,10 +203,11 @@ impl Parser<'_> {
     pub(super) fn structure(&mut self, exception: bool) -> Parse<Struct> {
         let ident = self.ident()?;
         if !exception && self.current.kind == Kind::Punct(";") {
-            return Ok(Struct { ident, members: Vec::new() });
+            return Ok(Struct { ident, base: None, members: Vec::new() });
         }
+        let base = if !exception && self.accept(":") { Some(self.scoped_name()?) } else { None };
         let members = self.nested(|p| p.braced(Self::members))?;
-        Ok(Struct { ident, members })
+        Ok(Struct { ident, base, members })
     }
 
     /// A wrong member is passed over, so that mistakes in the others are found too.
