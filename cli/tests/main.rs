@@ -8,6 +8,7 @@ mod asking;
 mod broker;
 mod captures;
 mod dcom;
+mod dcop;
 mod demo;
 mod derby;
 mod dmz;

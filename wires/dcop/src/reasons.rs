@@ -17,6 +17,10 @@ use crate::strings::{DecodeError, StringReader};
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 
+/// What to do about a function that failed. A server of ours lets a call fail also where it, or its answer, is larger than it passes on.
+const FAILED: &str = "look at the application's log; if the call or its answer has more than 4 MiB, raise the limit \
+    of the DCOP server (`everywire dcopserver --max-message 64MiB`)";
+
 /// Functions that every object has: an object that lacks them is not there.
 const OF_ALL: [&[u8]; 3] = [b"functions()", b"interfaces()", b"objects()"];
 
@@ -76,7 +80,9 @@ fn explained(way: &RequestTemplate, list: &[String]) -> Failure {
         (Some(_), _) => {
             let what =
                 format!("`{function}` {at} failed, or does not take the arguments; DCOP tells no more");
-            return Failure::new(Kind::Internal, Initiator::Peer, what).with_completed(Completed::Maybe);
+            return Failure::new(Kind::Internal, Initiator::Peer, what)
+                .with_completed(Completed::Maybe)
+                .with_hint(FAILED);
         }
         (None, Some(other)) => {
             let other = text(other.as_bytes());
@@ -131,6 +137,8 @@ mod tests {
             let failure = told(function, &functions);
             assert_eq!((failure.kind(), failure.completed()), (kind, Completed::Maybe), "{failure}");
             assert!(failure.message().contains(part), "{failure}");
+            let limit = failure.hint().is_some_and(|hint| hint.contains("dcopserver --max-message"));
+            assert_eq!(limit, kind == Kind::Internal, "{failure}");
         }
     }
 

@@ -3,7 +3,7 @@
 use super::server_socket::{Files, ServerSocket};
 use super::{Server, Settings};
 use everywire_model::hub::ProgramOption;
-use everywire_model::{Failure, Hub, Initiator, Kind, Program};
+use everywire_model::{Failure, Hub, Initiator, Kind, Program, units};
 use std::io::Write as _;
 
 /// A server in place of KDE's; it stays in the foreground.
@@ -12,7 +12,11 @@ pub static PROGRAM: Program = Program {
     about: "Let the DCOP applications of this session find and call each other",
     options: &[
         ProgramOption { name: "socket", value: Some("PATH"), help: "Listen at this socket" },
-        ProgramOption { name: "max-message", value: Some("BYTES"), help: "Largest message [4194304]" },
+        ProgramOption {
+            name: "max-message",
+            value: Some("SIZE"),
+            help: "Largest message to pass on, such as 64MiB [4MiB]",
+        },
         ProgramOption { name: "connections", value: Some("N"), help: "Connections at a time [1024]" },
         ProgramOption {
             name: "suicide",
@@ -44,7 +48,7 @@ fn open_in(
         match (*name, *value) {
             ("socket", Some(path)) => socket = Some(path),
             ("max-message", Some(bytes)) => {
-                settings = settings.with_message(number(name, bytes, 1024..=u64::from(u32::MAX))?);
+                settings = settings.with_message(size(name, bytes)?);
             }
             ("connections", Some(count)) => {
                 let count = number(name, count, 1..=1 << 20)?;
@@ -75,6 +79,15 @@ fn open_in(
     Ok(Box::new(if suicide { server.ending_alone() } else { server }))
 }
 
+/// Reads the largest message: at least the front of any, at most what the length in ICE's header can say.
+fn size(name: &str, text: &str) -> Result<u64, Failure> {
+    let read = units::size(text);
+    let bad = |why: &str| Failure::bad_argument(format!("--{name} `{text}`: {why}"));
+    let bytes = read.map_err(|why| bad(&why))?;
+    let range = 1 << 10..=u64::from(u32::MAX);
+    if range.contains(&bytes) { Ok(bytes) } else { Err(bad("it is a size from 1 KiB to below 4 GiB")) }
+}
+
 /// Reads the value of an option.
 fn number(name: &str, text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Failure> {
     text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
@@ -95,6 +108,8 @@ mod tests {
         for options in [
             ("max-message", Some("12")),
             ("max-message", Some("x")),
+            ("max-message", Some("4GiB")),
+            ("max-message", Some("16 miles")),
             ("connections", Some("0")),
             ("connections", None),
             ("other", None),
@@ -102,6 +117,10 @@ mod tests {
             assert_eq!(open(&[options]).err().unwrap().kind(), Kind::BadArgument, "{options:?}");
         }
         assert_eq!(open(&[("serverid", None)]).err().unwrap().kind(), Kind::Unreachable);
+        assert_eq!(
+            ["1024", "16777216", "16MiB", "2GB"].map(|text| size("max-message", text).unwrap()),
+            [1 << 10, 16 << 20, 16 << 20, 2_000_000_000]
+        );
         let hub = open(&[("socket", Some("/nonexistent/s")), ("suicide", None), ("nofork", None)]).unwrap();
         assert_eq!(hub.endpoints(), [Endpoint::Unix { path: "/nonexistent/s".into() }]);
     }
