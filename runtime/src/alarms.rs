@@ -47,3 +47,37 @@ impl Alarms {
         due
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn those_that_are_due_are_looked_at_and_nobody_else() {
+        let (alarms, now) = (Alarms::default(), Instant::now());
+        let later = |token| now + Duration::from_secs(60 + token);
+        for token in 0..10_000 {
+            assert_eq!(alarms.set(later(token), token, None), token == 0);
+        }
+        assert_eq!((alarms.due(now), alarms.next()), (Vec::new(), Some(later(0))));
+        for token in [7, 9999] {
+            assert!(alarms.set(now - Duration::from_millis(token), token, Some(later(token))));
+        }
+        assert_eq!(alarms.due(now), [9999, 7]);
+        // Whoever was moved has one alarm, and who was looked at none.
+        assert_eq!(lock(&alarms.0).len(), 9998);
+        // Of a crowd some at a time.
+        let crowd = later(999);
+        let mut all = Vec::new();
+        loop {
+            let some = alarms.due(crowd);
+            assert!(some.len() <= BATCH);
+            if some.is_empty() {
+                break;
+            }
+            all.extend(some);
+        }
+        assert_eq!(all, (0..1000).filter(|token| *token != 7).collect::<Vec<u64>>());
+    }
+}

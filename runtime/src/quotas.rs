@@ -184,6 +184,54 @@ impl Default for Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shares::Tenant;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Weak;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
+
+    /// Somebody who is always busy, and counts who asks.
+    struct BusyTenant(Arc<AtomicUsize>);
+
+    impl Tenant for BusyTenant {
+        fn is_quiet(&self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+
+        fn used(&self) -> Instant {
+            Instant::now()
+        }
+
+        fn make_room(&self) {}
+
+        fn make_way(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_newcomer_has_few_connections_looked_at_however_many_there_are() {
+        const OPEN: u32 = 10_000;
+        let of = |last: u32| Source::at(IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + last)));
+        // All of one address, and each of its own.
+        for sources in [1, OPEN] {
+            let allowance = Allowance::new(Quotas::default(), 1000);
+            let looks = Arc::new(AtomicUsize::new(0));
+            let tenants: Vec<Arc<dyn Tenant>> = (0..OPEN)
+                .map(|number| {
+                    let tenant: Arc<dyn Tenant> = Arc::new(BusyTenant(Arc::clone(&looks)));
+                    let weak: Weak<dyn Tenant> = Arc::downgrade(&tenant);
+                    allowance.shares.enter(number.into(), of(number % sources), weak);
+                    allowance.shares.establish(number.into());
+                    tenant
+                })
+                .collect();
+            for _ in 0..100 {
+                assert!(!allowance.make_way(of(OPEN), u64::MAX), "nobody is quiet");
+                let looked = looks.swap(0, Ordering::Relaxed);
+                assert!((1..=16).contains(&looked), "{looked} of {}", tenants.len());
+            }
+        }
+    }
 
     #[test]
     fn a_listener_has_what_its_address_says_and_the_rest_of_its_node() {
