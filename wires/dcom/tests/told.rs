@@ -315,6 +315,60 @@ fn objects_are_called_without_their_contract_as_with_it() {
     }
 }
 
+/// Says which operation it was asked for.
+struct Player(Hold<Interface>, Mutex<Vec<String>>);
+
+impl Servant for Player {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+
+    fn dispatch(&self, request: Request) {
+        request.run(|request| {
+            let operation = &self.0.operations[request.index()];
+            self.1.lock().unwrap().push(operation.name.to_string());
+            let results = sample(&operation.results, &mut 7, 0);
+            request.answer(Answer::Done(&|sink: &mut dyn Sink| results.encode(&operation.results, sink)));
+            Ok(())
+        });
+    }
+}
+
+/// What MIDL cannot say is told by type information, as interfaces that are called by name. IDispatch's calls are numbered as
+/// operations are, so they must not come under the identity of an interface that is not derived from IDispatch.
+#[test]
+fn an_object_that_is_told_by_its_type_information_carries_out_what_is_called() {
+    let contract = dbus_xml::parse(
+        "<node><interface name=\"org.example.Player\">
+         <method name=\"Play\"><arg name=\"song\" type=\"s\" direction=\"in\"/><arg type=\"u\" direction=\"out\"/></method>
+         <method name=\"Lyrics\"><arg type=\"h\" direction=\"out\"/></method>
+         <method name=\"Stop\"/><method name=\"Eject\"/><method name=\"Rewind\"/></interface></node>",
+        "player.xml",
+    )
+    .unwrap();
+    let own = contract.interfaces().next().unwrap().clone();
+    let wires: &[&'static dyn Wire] = &[&DCOM];
+    let server = Node::builder(wires).build();
+    let place = server.listen("dcom://127.0.0.1:0?level=none").unwrap();
+    let player = Arc::new(Player(own.clone(), Mutex::default()));
+    server.export_servant("player", Arc::<Player>::clone(&player));
+    let client = Node::builder(wires).build();
+    let place = place.split('?').next().unwrap().trim_end_matches('/').to_owned();
+    let object = client.object(&format!("{place}/player?level=none")).unwrap();
+    let told = DCOM.discover(&object).unwrap().contract.interfaces().next().unwrap().clone();
+    assert_eq!(told.kind, InterfaceKind::Dispatch, "a descriptor is nothing that MIDL can say");
+    for name in ["Play", "Stop", "Eject", "Rewind"] {
+        let operation = told.operations.iter().find(|operation| operation.name == name).unwrap();
+        let value = sample(&operation.arguments, &mut 1, 0);
+        let object = Object::new(Arc::clone(object.target())).typed(told.clone());
+        let outcome =
+            object.invoke(operation, &|sink: &mut dyn Sink| value.encode(&operation.arguments, sink));
+        let called = std::mem::take(&mut *player.1.lock().unwrap());
+        assert_eq!(called, [name], "{outcome:?}");
+        assert!(matches!(outcome, Outcome::Done(_)), "{name}: {outcome:?}");
+    }
+}
+
 /// Signals of another contract language are heard with the contract and without: under the name that they have there, or in MIDL.
 #[test]
 fn signals_are_heard_without_their_contract_as_with_it() {

@@ -11,11 +11,11 @@
 
 use super::types::{VT_PTR, behind, elemdesc, simple, typedesc};
 use crate::exporter::{Exporter, exposed};
-use crate::iid_of;
 use crate::standard::contracts::{DISPATCH, FUNCDESC, TYPEATTR, UNKNOWN};
 use crate::standard::dispatch::members::{Member, members};
 use crate::standard::points::sources_of;
 use crate::standard::serving::own_servants;
+use crate::{IDISPATCH, dispatches, iid_of};
 use everywire_idl::midl::clsid_of_key;
 use everywire_model::Hold;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
@@ -47,6 +47,8 @@ pub(super) struct Info {
     /// Its name, without a scope.
     pub(super) name: String,
     pub(super) id: Uuid,
+    /// The identity under which IDispatch's operations are asked for.
+    called_as: Uuid,
     /// What is called by name; nothing of the others.
     interface: Option<Hold<Interface>>,
     pub(super) members: Vec<Member>,
@@ -77,7 +79,7 @@ impl Library {
             let main = exposed(interface);
             let (name, id) = (main.name.clone(), main.id.clone());
             let shown = Interface { name, id, identities: main.identities.clone(), ..interface.clone() };
-            infos.push(Info::called_by_name(Hold::new(shown)));
+            infos.push(Info::called_by_name(Hold::new(shown)).through_dispatch());
         }
         for (number, source) in sources_of(exporter, key).into_iter().enumerate() {
             implemented.push((infos.len() + 1, SOURCE | if number == 0 { DEFAULT } else { 0 }));
@@ -114,7 +116,7 @@ impl Info {
     /// Nothing but its name and identity.
     fn new(kind: i32, name: &str, id: Uuid) -> Self {
         let name = name.rsplit("::").next().unwrap_or_default().to_owned();
-        Self { kind, name, id, interface: None, members: Vec::new(), implemented: Vec::new() }
+        Self { kind, name, id, called_as: id, interface: None, members: Vec::new(), implemented: Vec::new() }
     }
 
     pub(super) fn called_by_name(interface: Hold<Interface>) -> Self {
@@ -122,6 +124,15 @@ impl Info {
         // The number of what it is derived from is known later.
         let (members, implemented) = (members(&interface), vec![(0, 0)]);
         Self { interface: Some(interface), members, implemented, ..named }
+    }
+
+    /// The same of an object's own interface. Who reads of a dispinterface calls Invoke under the identity that it tells. If the
+    /// interface is not derived from IDispatch, its own operations have Invoke's number there: then IDispatch's is told.
+    fn through_dispatch(mut self) -> Self {
+        if self.interface.as_ref().is_some_and(|interface| !dispatches(interface)) {
+            self.called_as = IDISPATCH;
+        }
+        self
     }
 
     pub(super) fn doc(&self) -> &str {
@@ -133,14 +144,16 @@ impl Info {
         // TYPEFLAG_FCANCREATE for a class; FDUAL where it can be called by number too, and FDISPATCHABLE.
         let (slots, flags) = match &self.interface {
             _ if self.kind == KIND_CLASS => (0, 0x2),
-            Some(interface) if interface.kind == InterfaceKind::Dispatch => (7, 0x1000),
+            Some(interface) if interface.kind == InterfaceKind::Dispatch || !dispatches(interface) => {
+                (7, 0x1000)
+            }
             Some(_) => (7, 0x1040),
             // What is told of them is that they are there; FRESTRICTED, as they tell it themselves.
             None => (if self.implemented.is_empty() { 3 } else { 7 }, 0x200),
         };
         let count = |len: usize| u16::try_from(len).unwrap_or(u16::MAX);
         TYPEATTR {
-            guid: self.id.into(),
+            guid: self.called_as.into(),
             lcid: 0,
             dw_reserved1: 0,
             dw_reserved2: u32::MAX,
