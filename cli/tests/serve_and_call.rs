@@ -252,6 +252,8 @@ fn a_program_that_cannot_start_ends_the_server() {
             "iiop://127.0.0.1:0",
         ]);
         assert_eq!(said.code, 2, "{exec}: {}", said.err);
+        // Who waits for the addresses does not take it for a server.
+        assert_eq!(said.out, "", "{exec}");
         let last: Vec<&str> = said.err.lines().filter(|line| line.starts_with("error: ")).collect();
         assert_eq!(last, [format!("error: cannot start `{exec}`")], "{}", said.err);
     }

@@ -26,6 +26,7 @@ pub(crate) mod child;
 mod pending;
 mod process;
 mod room;
+mod settle;
 mod tell;
 
 use crate::output::note;
@@ -104,6 +105,14 @@ impl ProgramServant {
     /// The same object, which tells this of its contract.
     pub(crate) fn telling(self, told: ContractExtras) -> Self {
         Self { constants: told.constants, listeners: told.listeners, ..self }
+    }
+
+    /// Waits until the program has begun well, as far as that can be seen ([`settle`]), or has ended and its status was told.
+    pub(crate) fn settle(&self) {
+        let process = lock(&self.process).clone();
+        if let Some(process) = process {
+            process.settle();
+        }
     }
 
     /// Tells the program that no calls come any more, by closing its input; it still answers those that it has.

@@ -15,7 +15,7 @@
 use super::child::{self, FAREWELL, GRACE, QUEUE};
 use super::pending::{Pending, lock};
 use super::room::{Room, Ticket};
-use super::{answer, tell};
+use super::{answer, settle, tell};
 use crate::output::note;
 use everywire::Interface;
 use everywire::model::Hold;
@@ -63,6 +63,8 @@ struct Shared {
     alive: AtomicBool,
     /// What is to be told if it ends with a failure before that.
     hopeless: FailureHook,
+    /// It has ended, and all who are to hear that have heard it.
+    ended: AtomicBool,
 }
 
 /// Hears that a program cannot start: the status that it ended with, as text.
@@ -90,12 +92,25 @@ impl Process {
             key: key.to_owned(),
             alive: AtomicBool::new(false),
             hopeless,
+            ended: AtomicBool::new(false),
         });
         let (input, lines) = sync_channel(QUEUE);
         let reader = Arc::clone(&shared);
         child::on_a_thread("program-input", move || child::feed(stdin, &lines))?;
         child::on_a_thread("program-output", move || reader.read(stdout))?;
         Ok(Self { input: Mutex::new(Some(input)), room: Arc::default(), shared })
+    }
+
+    /// Waits until the program waits for something, has said or was asked something, or has ended.
+    pub(super) fn settle(&self) {
+        let process = lock(&self.shared.child).id();
+        settle::wait(process, || {
+            if self.is_over() {
+                self.shared.ended.load(Ordering::Acquire)
+            } else {
+                self.shared.alive.load(Ordering::Relaxed)
+            }
+        });
     }
 
     /// Whether the program has closed its output.
@@ -231,5 +246,6 @@ impl Shared {
         for (_, call) in waiting {
             answer::ended(call, &status);
         }
+        self.ended.store(true, Ordering::Release);
     }
 }

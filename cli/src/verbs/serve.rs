@@ -3,8 +3,8 @@
 //!
 //! Order: the contract is read; the program is started and the object exported; the node listens, so that
 //! not even the first caller misses the object (a bus that starts the server has a call waiting already); and
-//! only when all of that is done the addresses are printed. A class starts a program for each object that is
-//! asked for.
+//! only when all of that is done, and the program waits for calls as far as that can be seen, the addresses are printed. A class
+//! starts a program for each object that is asked for.
 //!
 //! States: it runs until a signal, or until the program of a single object ends with a failure before
 //! it did anything (`FailureHook`). Then no new calls are taken, the program's input is closed, calls
@@ -158,7 +158,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         served.push(ServedObject { name, key });
     }
     crate::output::serve_on();
-    let announced = listen(arguments, &node).and_then(|()| announce(arguments, &served, &node));
+    let announced = listen(arguments, &node).and_then(|()| {
+        // Whoever waits for the addresses is to find a server: not one whose program could not start.
+        kept.iter().for_each(|program| program.settle());
+        let is_dead = dead.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if is_dead { Ok(()) } else { announce(arguments, &served, &node) }
+    });
     if announced.is_ok() {
         signals.forever().next();
         let running = Arc::clone(&programs);
