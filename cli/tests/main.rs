@@ -17,6 +17,7 @@ mod failures;
 mod headers;
 mod hops;
 mod listening;
+mod memory;
 mod offline;
 mod opc_serve;
 mod opcda;

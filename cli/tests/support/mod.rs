@@ -176,6 +176,13 @@ impl Running {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
+    /// The most memory that it had at a time (`VmHWM`), in bytes.
+    pub(crate) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        most.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
     /// Asks it to end by this signal; returns its exit code and what it said on standard error.
     pub(crate) fn end(&mut self, signal: &str) -> (i32, String) {
         self.signal(signal);
