@@ -16,6 +16,7 @@ mod explain;
 mod failures;
 mod headers;
 mod hops;
+mod iid_is;
 mod listening;
 mod memory;
 mod offline;

@@ -7,6 +7,7 @@
 //! answer that does not fit the contract is told to the caller as a failure of the server, and to
 //! whoever runs the server as a note.
 
+use super::asked;
 use super::pending::Pending;
 use everywire::model::failure::Completed;
 use everywire::model::visit::WithHeaders;
@@ -77,8 +78,9 @@ fn results(
     let status = said.get("code").map_or(Ok(0), status)?;
     let headers = said.get("headers").map(headers::given).transpose()?;
     let said = said.get("results").filter(|said| !said.is_null()).unwrap_or(&nothing);
-    let value =
+    let mut value =
         json::read(&operation.results, said, "results", words).map_err(|misfit| misfit.to_string())?;
+    asked::name(call, operation, &mut value, words);
     let values = |sink: &mut dyn Sink| {
         sink.status(status)?;
         value.encode(&operation.results, sink)

@@ -22,6 +22,7 @@
 //! exactly once, by the program or for it. The lock of the process is not held while a call waits.
 
 mod answer;
+mod asked;
 pub(crate) mod child;
 mod pending;
 mod process;
