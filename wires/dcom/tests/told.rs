@@ -334,15 +334,17 @@ impl Servant for Player {
     }
 }
 
-/// What MIDL cannot say is told by type information, as interfaces that are called by name. IDispatch's calls are numbered as
-/// operations are, so they must not come under the identity of an interface that is not derived from IDispatch.
+/// Of an object with an operation that MIDL cannot say the others keep their numbers. Told by type information, it is called by name:
+/// IDispatch's calls are numbered as operations are, so they must not come under the identity of an interface that is not derived
+/// from IDispatch.
 #[test]
-fn an_object_that_is_told_by_its_type_information_carries_out_what_is_called() {
+fn an_object_with_an_operation_that_is_not_told_carries_out_what_is_called() {
     let contract = dbus_xml::parse(
         "<node><interface name=\"org.example.Player\">
          <method name=\"Play\"><arg name=\"song\" type=\"s\" direction=\"in\"/><arg type=\"u\" direction=\"out\"/></method>
          <method name=\"Lyrics\"><arg type=\"h\" direction=\"out\"/></method>
-         <method name=\"Stop\"/><method name=\"Eject\"/><method name=\"Rewind\"/></interface></node>",
+         <method name=\"Stop\"/><method name=\"Eject\"/><method name=\"Rewind\"/>
+         <signal name=\"Finished\"><arg name=\"song\" type=\"s\"/></signal></interface></node>",
         "player.xml",
     )
     .unwrap();
@@ -355,18 +357,40 @@ fn an_object_that_is_told_by_its_type_information_carries_out_what_is_called() {
     let client = Node::builder(wires).build();
     let place = place.split('?').next().unwrap().trim_end_matches('/').to_owned();
     let object = client.object(&format!("{place}/player?level=none")).unwrap();
-    let told = DCOM.discover(&object).unwrap().contract.interfaces().next().unwrap().clone();
-    assert_eq!(told.kind, InterfaceKind::Dispatch, "a descriptor is nothing that MIDL can say");
-    for name in ["Play", "Stop", "Eject", "Rewind"] {
-        let operation = told.operations.iter().find(|operation| operation.name == name).unwrap();
-        let value = sample(&operation.arguments, &mut 1, 0);
-        let object = Object::new(Arc::clone(object.target())).typed(told.clone());
-        let outcome =
-            object.invoke(operation, &|sink: &mut dyn Sink| value.encode(&operation.arguments, sink));
-        let called = std::mem::take(&mut *player.1.lock().unwrap());
-        assert_eq!(called, [name], "{outcome:?}");
-        assert!(matches!(outcome, Outcome::Done(_)), "{name}: {outcome:?}");
+    let whole = DCOM.discover(&object).unwrap();
+    let by_name = everywire_dcom::discover::by_type_information(&object).unwrap();
+    for (kind, discovery) in [(InterfaceKind::Plain, whole), (InterfaceKind::Dispatch, by_name)] {
+        let told = discovery.contract.interfaces().next().unwrap().clone();
+        assert_eq!((told.kind, told.operations.len()), (kind, own.operations.len()));
+        for name in ["Play", "Stop", "Eject", "Rewind"] {
+            let operation = told.operations.iter().find(|operation| operation.name == name).unwrap();
+            let value = sample(&operation.arguments, &mut 1, 0);
+            let object = Object::new(Arc::clone(object.target())).typed(told.clone());
+            let outcome =
+                object.invoke(operation, &|sink: &mut dyn Sink| value.encode(&operation.arguments, sink));
+            let called = std::mem::take(&mut *player.1.lock().unwrap());
+            assert_eq!(called, [name], "{kind:?}: {outcome:?}");
+            assert!(matches!(outcome, Outcome::Done(_)), "{name}: {outcome:?}");
+        }
     }
+    let whole = DCOM.discover(&object).unwrap().contract.interfaces().next().unwrap().clone();
+    let lyrics = whole.operations.iter().find(|operation| operation.name == "Lyrics").unwrap();
+    assert!(lyrics.doc.contains("does not travel"), "{lyrics:?}");
+    // And what it emits is heard.
+    assert_eq!(whole.signals.iter().map(|signal| signal.name.as_ref()).collect::<Vec<_>>(), ["Finished"]);
+    let (send, heard) = channel();
+    let send = Mutex::new(send);
+    let listener: signal::Listener = Arc::new(move |event| drop(send.lock().unwrap().send(event)));
+    let _subscription =
+        Object::new(Arc::clone(object.target())).typed(whole.clone()).subscribe(None, listener).unwrap();
+    let song = sample(&own.signals[0].fields, &mut 1, 0);
+    let fields = |sink: &mut dyn Sink| song.encode(&own.signals[0].fields, sink);
+    server.emitter().emit(&Emission::typed(b"player", &own, &own.signals[0], &fields)).unwrap();
+    let SignalEvent::Signal(heard) = heard.recv_timeout(Duration::from_secs(300)).unwrap() else {
+        panic!("a signal")
+    };
+    let read = heard.body.read(|source| Value::decode(&whole.signals[0].fields, source)).unwrap();
+    assert_eq!(unnamed(&read), song);
 }
 
 /// Signals of another contract language are heard with the contract and without: under the name that they have there, or in MIDL.
