@@ -264,9 +264,13 @@ impl Servant for InterfaceServant {
         request.answer(Answer::Failed(&failure));
     }
 
-    fn find_interface(&self, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
+    fn find_interface(&self, asked: &Request, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        let (Some(front), Some(route)) = (self.front.upgrade(), routes.first()) else { return false };
+        let who = CallerIdentity::of_call(asked);
+        let lets = |route: &&Arc<Route>| !route.asks_who() || route.lets(&who);
+        let (Some(front), Some(route)) = (self.front.upgrade(), routes.iter().find(lets)) else {
+            return false;
+        };
         interfaces::find(route, &front, key, fits)
     }
 

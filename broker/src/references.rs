@@ -384,7 +384,10 @@ fn interface(
     original: &Reference,
     asks: bool,
 ) -> Result<Hold<Interface>, Failure> {
-    let promised = |interface: &Interface| referent.id.is_empty() || interface.is_a(&referent.id);
+    // COM's `IUnknown` promises nothing, also of interfaces that are not derived from it in their contract's language.
+    let is_any = referent.id.is_empty()
+        || common::common(&|any| any.id == referent.id && any.operations.is_empty()).is_some();
+    let promised = |interface: &Interface| is_any || interface.is_a(&referent.id);
     // One that says nothing, such as COM's `IUnknown`.
     let is_bare = |interface: &Interface| {
         interface.operations.is_empty() && route.contract.interface(&interface.id).is_none()

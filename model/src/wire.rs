@@ -148,6 +148,12 @@ pub trait Wire: Send + Sync {
         &[]
     }
 
+    /// Interfaces that listeners to the signals of an object implement, and that follow from its interface, where signals are calls of the
+    /// listeners. A hop passes references to such listeners as if the contract defined them.
+    fn listener_interfaces(&self, _of: &Interface) -> Vec<Hold<Interface>> {
+        Vec::new()
+    }
+
     /// Whether peers can ask for a new object of a class.
     fn makes_objects(&self) -> bool {
         false

@@ -116,8 +116,8 @@ impl Servant for Layered {
         self.servant.locate(key, type_id)
     }
 
-    fn find_interface(&self, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
-        self.servant.find_interface(key, fits)
+    fn find_interface(&self, asked: &Request, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
+        self.servant.find_interface(asked, key, fits)
     }
 
     fn opened(&self, link: &Arc<dyn Link>) {

@@ -49,6 +49,7 @@ mod listeners;
 mod load;
 mod marks;
 mod omniorb;
+mod opc_broker;
 mod opc_cut;
 mod opc_peers;
 mod opc_wine;

@@ -14,6 +14,7 @@ mod interfaces;
 mod leases;
 mod loops;
 mod passing;
+mod points;
 mod policies;
 mod redirects;
 mod signals;

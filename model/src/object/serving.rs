@@ -79,8 +79,8 @@ pub trait Servant: Send + Sync {
     }
 
     /// Of one that stands for an object elsewhere: whether that object has another interface, one that fits and that nobody here serves yet.
-    /// If so, it is served under the same key when this returns. Asks the object, and may wait for it.
-    fn find_interface(&self, _key: &[u8], _fits: &dyn Fn(&Interface) -> bool) -> bool {
+    /// If so, it is served under the same key when this returns. Asks the object, and may wait for it. `asked` is the caller's question.
+    fn find_interface(&self, _asked: &Request, _key: &[u8], _fits: &dyn Fn(&Interface) -> bool) -> bool {
         false
     }
 

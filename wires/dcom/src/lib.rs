@@ -67,8 +67,8 @@ use everywire_model::wire::{
     Capabilities, Discovery, Greeting, Listing, MemberIndex, MessageListing, PresenceList, Sniff,
 };
 use everywire_model::{
-    BindAddress, Body, Codec, Config, Failure, Incoming, Interface, InterfaceKind, Object, Objects, Profile,
-    Reference, Resolver, Session, Wire, WireState,
+    BindAddress, Body, Codec, Config, Failure, Hold, Incoming, Interface, InterfaceKind, Object, Objects,
+    Profile, Reference, Resolver, Session, Wire, WireState,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -196,6 +196,10 @@ impl Wire for Dcom {
 
     fn common_interfaces(&self) -> &'static [&'static Interface] {
         &standard::contracts::COMMON
+    }
+
+    fn listener_interfaces(&self, of: &Interface) -> Vec<Hold<Interface>> {
+        standard::points::sources(of).into_iter().map(|source| source.interface).collect()
     }
 
     fn makes_objects(&self) -> bool {

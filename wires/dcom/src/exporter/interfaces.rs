@@ -4,7 +4,7 @@ use super::marshalling::find;
 use super::{Exporter, Proxy};
 use crate::standard;
 use crate::{IUNKNOWN, iid_of, opnum_base};
-use everywire_model::{Interface, InterfaceKind, Servant, Shape};
+use everywire_model::{Interface, InterfaceKind, Request, Servant, Shape};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -27,19 +27,20 @@ impl Exporter {
             let known = |proxy: Arc<Proxy>| iid == IUNKNOWN || proxy.ipid(iid).is_some();
             return self.exports.stands_for(key).is_some_and(known);
         }
-        let callable = |held: &Interface| is_callable_as(held, iid);
-        iid == IUNKNOWN
-            || servants.iter().any(|servant| find(servant.interface(), &callable).is_some())
-            || standard::offers(self, key, iid)
+        iid == IUNKNOWN || serves(&servants, iid) || standard::offers(self, key, iid)
     }
 
     /// The same, where what is served under the key may stand for an object elsewhere that has more interfaces: it is asked for those that
-    /// it does not offer here. May wait for it.
-    pub fn finds(&self, key: &[u8], iid: Uuid) -> bool {
+    /// it does not serve here, before the servants that stand by answer in its place. May wait for it. `asked` is the caller's question.
+    pub fn finds(&self, asked: &Request, key: &[u8], iid: Uuid) -> bool {
         let fits = |held: &Interface| is_callable_as(held, iid);
-        self.offers(key, iid)
-            || (self.objects.servants(key).iter().any(|servant| servant.find_interface(key, &fits))
-                && self.offers(key, iid))
+        let servants = self.objects.servants(key);
+        let known = iid == IUNKNOWN || serves(&servants, iid);
+        if !known && servants.iter().any(|servant| servant.find_interface(asked, key, &fits)) {
+            // It may have gone meanwhile.
+            return self.offers(key, iid);
+        }
+        known || self.offers(key, iid)
     }
 
     /// The servants that stand by for every object, and for the node.
@@ -47,6 +48,11 @@ impl Exporter {
         let made = || self.arc().map(|this| standard::servants(&this)).unwrap_or_default();
         self.servants.get_or_init(made)
     }
+}
+
+/// Whether one of the servants of an object has this interface.
+fn serves(servants: &[Arc<dyn Servant>], iid: Uuid) -> bool {
+    servants.iter().any(|servant| find(servant.interface(), &|held| is_callable_as(held, iid)).is_some())
 }
 
 /// Whether objects are called by this interface, and it has this IID.

@@ -11,6 +11,7 @@ use uuid::Uuid;
 pub(crate) fn is_standard(interface: &Interface) -> bool {
     let iid = iid_of(interface);
     [
+        &contracts::CONNECTION_POINT_CONTAINER,
         &contracts::CONNECTION_POINT,
         &contracts::ENUM_CONNECTION_POINTS,
         &contracts::ENUM_CONNECTIONS,

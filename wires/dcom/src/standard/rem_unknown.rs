@@ -22,7 +22,8 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
     match request.index() {
         0 => {
             let query = remunknown::parse_query_request(stub, false)?;
-            let found = query_interfaces(exporter, &query, |key, iid| exporter.export(key, iid, query.refs));
+            let found =
+                query_interfaces(exporter, request, &query, |key, iid| exporter.export(key, iid, query.refs));
             Ok(remunknown::query_reply(&found))
         }
         1 => {
@@ -44,7 +45,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
         3 => {
             let query = remunknown::parse_query_request(stub, true)?;
             let at = Correspondence::of_call(request).and_then(|call| call.address);
-            let found = query_interfaces(exporter, &query, |key, iid| {
+            let found = query_interfaces(exporter, request, &query, |key, iid| {
                 exporter.objref(key, iid, query.refs).seen_at(at).write()
             });
             Ok(remunknown::query2_reply(&found))
@@ -56,6 +57,7 @@ pub(super) fn answer(exporter: &Exporter, request: &Request) -> Result<Vec<u8>, 
 /// What came of each interface asked for.
 fn query_interfaces<T>(
     exporter: &Exporter,
+    asked: &Request,
     query: &Query,
     export: impl Fn(&[u8], Uuid) -> T,
 ) -> Vec<Result<T, u32>> {
@@ -66,8 +68,9 @@ fn query_interfaces<T>(
     let Some(key) = exporter.object_of(query.ipid) else { return all(RPC_E_INVALID_OBJECT) };
     // The references that the caller holds on one interface may be the last.
     let _hold = exporter.hold(&key);
-    let ask =
-        |iid: &Uuid| if exporter.finds(&key, *iid) { Ok(export(&key, *iid)) } else { Err(E_NOINTERFACE) };
+    let ask = |iid: &Uuid| {
+        if exporter.finds(asked, &key, *iid) { Ok(export(&key, *iid)) } else { Err(E_NOINTERFACE) }
+    };
     query.iids.iter().map(ask).collect()
 }
 
