@@ -481,9 +481,12 @@ fn watches(
             continue;
         }
         let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
-        // Whoever is called back over its own connection hears signals by that.
-        let tells =
-            |front: &&Arc<Front>| front.wire.capabilities().signals && !(plan.calls_back && front.calls_back);
+        // Whoever is called back over its own connection hears signals by that, and whoever has an object of its own at the target by
+        // the connection points of that.
+        let tells = |front: &&Arc<Front>| {
+            let otherwise = (plan.calls_back && front.calls_back) || front.gives_own(&route.key);
+            front.wire.capabilities().signals && !otherwise
+        };
         let to: Vec<_> = to.filter(tells).map(Arc::downgrade).collect();
         if to.is_empty() {
             continue;

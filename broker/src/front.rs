@@ -5,7 +5,8 @@
 //! each call to the first route that is for it.
 //!
 //! States of a listener: it has its objects; it listens (`Front::listen`). States of a gate: its routes are replaced as a whole when the configuration changes (`Front::set`), and it
-//! is withdrawn when no route is left for its object. A call that has begun keeps its route. Where operations
+//! is withdrawn when no route is left for its object. Where both sides make an object for whoever asks (COM), each caller has one of its
+//! own, which has a gate with the same routes, and stands for other objects at the targets (`OwnObjects`). A call that has begun keeps its route. Where operations
 //! are numbered otherwise than before (another contract), a new gate takes the object's place.
 //!
 //! Invariants: an object is never without a gate between two configurations that both serve it; no lock is
@@ -14,9 +15,11 @@
 use crate::callbacks::CallbackGate;
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
+use crate::elsewhere::there;
 use crate::interfaces;
 use crate::metrics::Metrics;
-use crate::passage::{Passage, there};
+use crate::own_objects::OwnObjects;
+use crate::passage::Passage;
 use crate::route::Route;
 use everywire::layer::CallerIdentity;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
@@ -110,7 +113,7 @@ impl Front {
         route: Arc<Route>,
     ) -> Reference {
         let routes: Cell = Arc::new(RwLock::new(Arc::from([route])));
-        let gate = InterfaceServant { interface, routes, front: Arc::downgrade(self) };
+        let gate = InterfaceServant { interface, routes, front: Arc::downgrade(self), own: None };
         self.node.export_servant(key, Arc::new(gate))
     }
 
@@ -125,6 +128,7 @@ impl Front {
         // Before anybody is called back.
         let unused = self.set_callback_gates(wanted.values().flatten());
         let places: HashSet<ObjectInterface> = wanted.keys().cloned().collect();
+        let mut renewed: Vec<Bytes> = Vec::new();
         for (place, routes) in wanted {
             let Some(first) = routes.first() else { continue };
             let interface = first.interface.clone();
@@ -136,30 +140,85 @@ impl Front {
             // Calls that are numbered by another contract end by the routes of that.
             let cell: Cell = Arc::new(RwLock::new(Routes::from(routes)));
             let front = Arc::downgrade(self);
-            let gate = InterfaceServant { interface, routes: Arc::clone(&cell), front };
+            let own = self.wire.makes_objects().then(Arc::default);
+            let gate = InterfaceServant { interface, routes: Arc::clone(&cell), front, own };
             if gate.is_opaque() {
                 self.node.export_prefix(&place.0, Arc::new(gate));
             } else {
                 // One object for all, whom its signals reach; where objects are made for whoever asks, it is the one that runs.
                 self.node.export_servant(&place.0, Arc::new(gate));
             }
-            gates.insert(place, (cell, print));
+            let key = place.0.clone();
+            let before = gates.insert(place, (cell, print));
+            if let Some((before, _)) = before.filter(|_| self.wire.makes_objects()) {
+                // Objects that callers hold by the old contract are called no more.
+                *before.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
+                renewed.push(key);
+            }
         }
         // Behind that, so that no call finds nothing on its way from the one to the other.
         let gone: Vec<_> = gates.extract_if(|place, _| !places.contains(place)).collect();
         for ((key, id), (cell, _)) in gone {
-            if id.is_empty() {
-                self.node.withdraw_prefix(&key);
-            } else {
-                self.node.withdraw_interface(&key, &id);
-            }
             if self.wire.makes_objects() {
                 // Objects of the class that callers hold are called no more either.
                 *cell.write().unwrap_or_else(PoisonError::into_inner) = Arc::from([]);
             }
+            if id.is_empty() {
+                self.node.withdraw_prefix(&key);
+            } else if places.iter().any(|(other, id)| *other == key && !id.is_empty()) {
+                self.node.withdraw_interface(&key, &id);
+                renewed.push(key);
+            } else {
+                self.node.withdraw(&key);
+            }
+        }
+        for key in renewed {
+            // They led to what the routes of before lead to, and are found again.
+            let found = self.wire.common_interfaces().iter();
+            for common in found {
+                self.node.withdraw_interface(&key, &common.id);
+            }
+        }
+        if self.wire.makes_objects() {
+            self.set_classes(&gates);
         }
         for key in unused {
             self.node.withdraw_prefix(&key);
+        }
+    }
+
+    /// Whether each caller who asks for this object gets one of its own.
+    pub(crate) fn gives_own(&self, key: &[u8]) -> bool {
+        self.node.class_reference(key).is_some()
+    }
+
+    /// Makes an object of its own for each caller that asks for one, where all routes of the object give such ones; else all share one.
+    fn set_classes(self: &Arc<Self>, gates: &HashMap<ObjectInterface, (Cell, String)>) {
+        let mut classes: HashMap<&Bytes, Vec<&Cell>> = HashMap::new();
+        for ((key, _), (cell, _)) in gates {
+            classes.entry(key).or_default().push(cell);
+        }
+        let gives_own = |cell: &&Cell| {
+            let routes = cell.read().unwrap_or_else(PoisonError::into_inner);
+            !routes.is_empty() && routes.iter().all(|route| route.gives_own)
+        };
+        classes.retain(|_, cells| cells.iter().all(gives_own));
+        for (key, _) in self.node.classes() {
+            if !classes.contains_key(&key) {
+                self.node.withdraw_class(&key);
+            }
+        }
+        for (key, cells) in classes {
+            let interface = |cell: &Cell| {
+                let routes = cell.read().unwrap_or_else(PoisonError::into_inner);
+                routes.first().map(|route| route.interface.clone())
+            };
+            let mut parts: Vec<(Hold<Interface>, Cell)> =
+                cells.into_iter().filter_map(|cell| Some((interface(cell)?, Arc::clone(cell)))).collect();
+            parts.sort_by(|(left, _), (right, _)| left.id.cmp(&right.id));
+            let Some((first, _)) = parts.first() else { continue };
+            let (first, front) = (first.clone(), Arc::downgrade(self));
+            self.node.export_class_servants(key, first, move |key| Ok(own_object(&front, &parts, key)));
         }
     }
 
@@ -217,11 +276,32 @@ pub(crate) fn fingerprint(interface: &Interface) -> String {
     print
 }
 
+/// An object of one caller's own: its interfaces, each with its routes, to be served under a key.
+fn own_object(front: &Weak<Front>, parts: &[(Hold<Interface>, Cell)], key: &Bytes) -> Vec<Arc<dyn Servant>> {
+    let own = Arc::<OwnObjects>::default();
+    if let Some(front) = front.upgrade() {
+        let own = Arc::downgrade(&own);
+        front.node.on_end(key, move || drop(own.upgrade().inspect(|own| own.end())));
+    }
+    let servant = |(interface, routes): &(Hold<Interface>, Cell)| -> Arc<dyn Servant> {
+        let (interface, routes) = (interface.clone(), Arc::clone(routes));
+        Arc::new(InterfaceServant {
+            interface,
+            routes,
+            front: Weak::clone(front),
+            own: Some(Arc::clone(&own)),
+        })
+    };
+    parts.iter().map(servant).collect()
+}
+
 /// Where the calls of one interface of an object come in.
 struct InterfaceServant {
     interface: Hold<Interface>,
     routes: Cell,
     front: Weak<Front>,
+    /// Of an object that one caller has for itself: what it stands for.
+    own: Option<Arc<OwnObjects>>,
 }
 
 impl InterfaceServant {
@@ -251,7 +331,8 @@ impl Servant for InterfaceServant {
         let asked = routes.iter().any(|route| route.asks_who());
         let who = if asked { CallerIdentity::of_call(&request) } else { CallerIdentity::default() };
         if let Some(route) = routes.iter().find(|route| route.is_for(&request, &who)) {
-            return Passage::begin(request, route, &who, self.front.upgrade());
+            let own = self.own.clone().filter(|_| route.gives_own);
+            return Passage::begin(request, route, &who, self.front.upgrade(), own);
         }
         if let Some(front) = self.front.upgrade() {
             front.unmatched.inc();
@@ -266,12 +347,26 @@ impl Servant for InterfaceServant {
 
     fn find_interface(&self, asked: &Request, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        let who = CallerIdentity::of_call(asked);
-        let lets = |route: &&Arc<Route>| !route.asks_who() || route.lets(&who);
-        let (Some(front), Some(route)) = (self.front.upgrade(), routes.iter().find(lets)) else {
+        let route = let_in(&routes, asked);
+        let (Some(front), Some((route, _))) = (self.front.upgrade(), route) else { return false };
+        let Some(own) = &self.own else { return interfaces::find(route, &front, key, fits) };
+        if !routes.iter().all(|route| route.gives_own) {
             return false;
+        }
+        let Some(interface) = interfaces::of_own(route, own, fits) else { return false };
+        let (routes, own) = (Arc::clone(&self.routes), Arc::clone(own));
+        let servant =
+            OwnServant { interface, routes: Arc::clone(&routes), front: Weak::clone(&self.front), own };
+        let is_gone = || {
+            let is_without = routes.read().unwrap_or_else(PoisonError::into_inner).is_empty();
+            is_without || self.own.as_ref().is_some_and(|own| own.has_ended())
         };
-        interfaces::find(route, &front, key, fits)
+        front.node.export_servant(key, Arc::new(servant));
+        let is_gone = is_gone();
+        if is_gone {
+            front.withdraw(key);
+        }
+        !is_gone
     }
 
     fn opened(&self, link: &Arc<dyn Link>) {
@@ -317,6 +412,42 @@ impl Servant for InterfaceServant {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         for target in routes.iter().flat_map(|route| &route.targets) {
             target.forget(link.serial_number());
+        }
+    }
+}
+
+/// The first route that lets a caller through, and who that is.
+fn let_in<'r>(routes: &'r [Arc<Route>], asked: &Request) -> Option<(&'r Arc<Route>, CallerIdentity)> {
+    let who = CallerIdentity::of_call(asked);
+    Some((routes.iter().find(|route| !route.asks_who() || route.lets(&who))?, who))
+}
+
+/// Where the calls of an interface come in that objects of a caller's own have whatever the contract says, such as COM's connection points.
+struct OwnServant {
+    interface: Hold<Interface>,
+    routes: Cell,
+    front: Weak<Front>,
+    own: Arc<OwnObjects>,
+}
+
+impl Servant for OwnServant {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
+        let denied = || Failure::new(Kind::Refused, Initiator::Peer, "no route is for this call");
+        let found = let_in(&routes, &request).ok_or_else(denied);
+        let found =
+            found.and_then(|(route, who)| Ok((interfaces::by_own(route, &self.own, &self.interface)?, who)));
+        match found {
+            Ok((route, who)) => Passage::begin(request, &route, &who, self.front.upgrade(), None),
+            Err(failure) => request.answer(Answer::Failed(&failure)),
         }
     }
 }

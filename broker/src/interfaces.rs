@@ -11,9 +11,11 @@
 
 use crate::common;
 use crate::front::Front;
+use crate::own_objects::OwnObjects;
 use crate::route::Route;
+use crate::upstream::Upstream;
 use everywire::model::contract::InterfaceKind;
-use everywire::{Bytes, Interface, Object, Reference};
+use everywire::{Bytes, Failure, Interface, Object, Reference};
 use everywire_model::{Contract, Hold};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -147,20 +149,48 @@ pub(crate) fn find(
     }
     let Some(target) = route.targets.first() else { return false };
     let Some(interface) = common::known(&route.contract, fits) else { return false };
-    match everywire::blocking(|| target.object.clone().with_deadline(Some(ANSWER)).offers(&interface.id)) {
-        Ok(true) => serve(route, front, key, &interface),
-        Ok(false) => false,
-        Err(failure) => {
-            route.log.detail("interface not found", || {
-                vec![
-                    ("route", (*route.name).into()),
-                    ("interface", interface.name.to_string().into()),
-                    ("failure", failure.to_string().into()),
-                ]
-            });
-            false
-        }
-    }
+    has(route, target, &interface) && serve(route, front, key, &interface)
+}
+
+/// An interface that the object at the target has that a caller has for itself, of those that objects have whatever the contract says (COM's
+/// connection points). Waits for its answer.
+pub(crate) fn of_own(
+    route: &Arc<Route>,
+    own: &OwnObjects,
+    fits: &dyn Fn(&Interface) -> bool,
+) -> Option<Hold<Interface>> {
+    let interface = common::common(fits).map(Hold::Static)?;
+    let way = own.current(&route.targets, &route.balancer, &route.interface).ok()?;
+    has(route, &way, &interface).then_some(interface)
+}
+
+/// A route to that object by such an interface.
+///
+/// # Errors
+/// No target works at the moment.
+pub(crate) fn by_own(
+    route: &Arc<Route>,
+    own: &OwnObjects,
+    interface: &Hold<Interface>,
+) -> Result<Arc<Route>, Failure> {
+    let way = own.current(&route.targets, &route.balancer, &route.interface)?;
+    let object = way.object.clone().typed(interface.clone());
+    Ok(Route::behind(route, interface.clone(), object, route.far.clone(), true, Arc::default()))
+}
+
+/// Whether the object at the end of a way says that it has an interface. Waits for its answer.
+fn has(route: &Route, way: &Upstream, interface: &Interface) -> bool {
+    let asked = everywire::blocking(|| way.object.with_deadline(Some(ANSWER)).offers(&interface.id));
+    asked.unwrap_or_else(|failure| {
+        route.log.detail("interface not found", || {
+            vec![
+                ("route", (*route.name).into()),
+                ("interface", interface.name.to_string().into()),
+                ("failure", failure.to_string().into()),
+            ]
+        });
+        false
+    })
 }
 
 /// Serves one more interface of the object behind a reference. Returns whether it is still there.

@@ -17,10 +17,12 @@ use crate::balance::Candidate;
 use crate::calls::{Entry, Note};
 use crate::config::Mode;
 use crate::copies::{CallResult, CopyTicket};
+use crate::elsewhere::{hands_over, redirect};
 use crate::front::Front;
 use crate::hops;
 use crate::interfaces::{self, Found};
 use crate::limits::Permit;
+use crate::own_objects::OwnObjects;
 use crate::references;
 use crate::route::Route;
 use crate::told::{told, unreadable};
@@ -48,6 +50,8 @@ pub(crate) struct Passage {
     pub(crate) index: usize,
     /// The listener that it came by.
     near: Option<Arc<Front>>,
+    /// What its object stands for, where that is its caller's own.
+    own: Option<Arc<OwnObjects>>,
     begun: Instant,
     /// How often it was sent, also to where a target said that the object is.
     sent: u32,
@@ -77,6 +81,7 @@ impl Passage {
         route: &Arc<Route>,
         who: &CallerIdentity,
         near: Option<Arc<Front>>,
+        own: Option<Arc<OwnObjects>>,
     ) {
         let index = request.index();
         if !route.lets(who) {
@@ -136,6 +141,7 @@ impl Passage {
             route: Arc::clone(route),
             index,
             near,
+            own,
             begun,
             sent: 0,
             attempts: Attempts::default(),
@@ -164,9 +170,12 @@ impl Passage {
         }
         self.tried.extend(before);
         let session = self.session();
+        let admitted = |at: usize| route.targets.get(at).filter(|target| target.admits()).map(|_| at);
         let mut picked = match session {
-            Some(at) => route.targets.get(at).filter(|target| target.admits()).map(|_| at),
-            None => route.balancer.pick(&route.targets, &self.tried),
+            Some(at) => admitted(at),
+            None => {
+                self.at_own().and_then(admitted).or_else(|| route.balancer.pick(&route.targets, &self.tried))
+            }
         };
         if session.is_none() && picked.is_none() && !self.tried.is_empty() {
             // All were tried: from the beginning.
@@ -177,7 +186,11 @@ impl Passage {
             Some((at, target)) => {
                 self.target = Some(at);
                 self.attempts.begin();
-                target.send(self);
+                match self.own.as_ref().map(|own| own.way(target, &route.interface)) {
+                    None => target.send(self),
+                    Some(Ok(own)) => own.send(self),
+                    Some(Err(failure)) => self.fail(&failure),
+                }
             }
             None => {
                 route.metrics.refused("breaker");
@@ -198,6 +211,12 @@ impl Passage {
         let link = self.request.link().serial_number();
         let mut targets = self.route.targets.iter();
         self.may_be_called_back().then(|| targets.position(|target| target.has_session(link))).flatten()
+    }
+
+    /// The target where its caller's own object is, unless it was tried there.
+    fn at_own(&self) -> Option<usize> {
+        let at = self.own.as_ref()?.at(&self.route.targets)?;
+        (!self.tried.contains(&at)).then_some(at)
     }
 
     /// The time that is left of it: the route's, less what has passed since it came.
@@ -550,39 +569,6 @@ impl Drop for Passage {
         }
         // The last thing: whoever sees that no call is under way finds each one among the outcomes.
         self.route.metrics.under_way.dec();
-    }
-}
-
-/// Where one of the targets is, for a caller that names this key.
-pub(crate) fn there(route: &Route, key: &[u8]) -> Option<Reference> {
-    let picked = route.balancer.pick(&route.targets, &[]).and_then(|at| route.targets.get(at))?;
-    let mut reference = picked.object.reference().clone().with_type(route.interface.id.to_string());
-    // A target without a key stands for the object that the caller names.
-    for profile in reference.profiles.iter_mut().filter(|profile| profile.key.is_empty()) {
-        profile.key = Bytes::copy_from_slice(key);
-    }
-    Some(reference)
-}
-
-/// Whether callers learn where an object is by asking for it, so that its target has to be asked first. What they hold by then, from
-/// before the route sent them there, goes on as it did.
-fn hands_over(route: &Route) -> bool {
-    route.opaque.as_ref().is_some_and(|opaque| opaque.wire.makes_objects())
-}
-
-/// Tells the caller where a target is.
-fn redirect(mut request: Request, route: &Arc<Route>) {
-    match there(route, request.key()) {
-        Some(reference) => {
-            // Before anybody can have heard of it.
-            route.metrics.done.inc();
-            request.answer(Answer::Moved(&reference));
-        }
-        None => {
-            route.metrics.refused("breaker");
-            let what = "the targets of this route have failed, and are left alone for a moment";
-            request.answer(Answer::Failed(&Failure::new(Kind::Busy, Initiator::Peer, what)));
-        }
     }
 }
 

@@ -66,6 +66,8 @@ pub(crate) struct Route {
     pub(crate) mode: Mode,
     /// Where calls go.
     pub(crate) targets: Vec<Arc<Upstream>>,
+    /// Whether each caller may have an object of its own there.
+    pub(crate) gives_own: bool,
     /// Which of them gets the next.
     pub(crate) balancer: Balancer,
     /// How much is let through.
@@ -238,6 +240,9 @@ impl Route {
             calls_back: plan.calls_back,
             mode: config.mode.value,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
+            gives_own: !plan.is_opaque()
+                && config.mode.value == Mode::Forward
+                && plan.targets.iter().all(|target| target.wire.makes_objects()),
             balancer: Balancer::new(config.balance),
             limits: before
                 .map(|route| &route.limits)
@@ -302,6 +307,7 @@ impl Route {
             calls_back: false,
             mode: Mode::Forward,
             targets: vec![target],
+            gives_own: false,
             balancer: Balancer::new(crate::config::Balance::First),
             limits: Arc::clone(&self.limits),
             retry: Retry::new(0),

@@ -58,9 +58,9 @@ pub(crate) struct Common {
 
 /// One target of a route, or the way of one caller to it.
 pub(crate) struct Upstream {
-    common: Arc<Common>,
+    pub(crate) common: Arc<Common>,
     /// Of a target of the file: what it has to be in another file to go on as it is.
-    identity: Option<TargetIdentity>,
+    pub(crate) identity: Option<TargetIdentity>,
     pub(crate) object: Object,
     /// Of a route without a contract, or with a callback contract: the ways of its callers.
     lanes: Option<Lanes>,

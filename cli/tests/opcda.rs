@@ -142,6 +142,11 @@ fn items_are_read_and_written_behind_a_broker_with_the_contract() {
     assert_eq!(plant.table.get("Tank.Setpoint").unwrap().data, 42_i16.into());
     let refused = run("Tank.Level", &["write", "1"]);
     assert!(refused.code == 4 && refused.err.contains("OPC_E_BADRIGHTS"), "{} {}", refused.code, refused.err);
+    // The server calls the broker back with its account, and the broker the program.
+    let address = format!("opcda://ada@{host}/{CLASS}/Tank.Level");
+    let watched = run_in(&plant.account, &["watch", &address, "--csv", "--count", "1"]);
+    assert!(watched.good().contains("Tank.Level,50.5,good,2"), "{} {}", watched.out, watched.err);
+    assert!(watched.err.contains("by callbacks"), "{}", watched.err);
 }
 
 #[test]

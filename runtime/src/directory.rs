@@ -247,6 +247,11 @@ impl Directory {
         drop(before);
     }
 
+    /// Removes a class. Returns whether there was one.
+    pub(crate) fn remove_class(&self, key: &[u8]) -> bool {
+        self.change(|tables| tables.classes.remove(key)).is_some()
+    }
+
     /// The class under this key.
     pub(crate) fn class(&self, key: &[u8]) -> Option<Arc<Class>> {
         read(&self.tables).classes.get(key).cloned()

@@ -189,6 +189,11 @@ impl Node {
         self.add_class(key.as_ref(), Class { interface, make });
     }
 
+    /// Makes no more objects of a class; those that were made are served on. Returns whether the class was served.
+    pub fn withdraw_class(&self, key: impl AsRef<[u8]>) -> bool {
+        self.guard.shared.directory.remove_class(key.as_ref())
+    }
+
     /// A class is known by its key alone; an earlier one under this key is replaced.
     fn add_class(&self, key: &[u8], class: Class) {
         self.guard.shared.directory.add_class(Bytes::copy_from_slice(key), class);

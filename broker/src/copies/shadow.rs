@@ -27,7 +27,7 @@ pub(super) fn send(to: &Arc<Route>, from: &Route, index: usize, body: &Body) -> 
     };
     let link = Arc::new(NullLink(target.object.target().resolver()));
     let request = Request::new(index, incoming, link, Arc::new(Shadow(Arc::clone(to))));
-    Passage::begin(request, to, &CallerIdentity::default(), None);
+    Passage::begin(request, to, &CallerIdentity::default(), None, None);
     true
 }
 

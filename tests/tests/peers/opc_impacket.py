@@ -665,7 +665,16 @@ def session(host, who, clsid):
     dcom.disconnect()
 
 
-DEEDS = {deed.__name__: deed for deed in (list_servers, categories, session)}
+def stay(host, who, clsid):
+    """Has a group with items, says so, and stays until it is killed."""
+    made = create(connect(host, who), clsid, SERVER)
+    _, state = group(made)
+    items(state)
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+DEEDS = {deed.__name__: deed for deed in (list_servers, categories, session, stay)}
 
 if __name__ == "__main__":
     deed, host, domain, user, password, *arguments = sys.argv[1:]
