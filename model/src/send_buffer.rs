@@ -19,24 +19,37 @@
 //! at most. A part that was taken to its end goes at once, where that moves little. An empty buffer that was large is given back as a whole.
 //! A flat run that grows while nobody takes it would be copied each time it doubles, and hold up to twice what is in it: `settle` makes a
 //! part of it, which is as long as its content and stays where it is.
+//!
+//! Parts from `LENT` to `SPLICE` octets are copied into a buffer of the thread, which the send buffer has until it is empty: all connections of a
+//! thread copy to the same memory, which is in the cache, and an idle connection keeps its own small buffer only.
 
 use crate::body::Handle;
 use bytes::Bytes;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Parts at least this long are spliced in by reference; shorter ones are cheaper to copy.
 pub const SPLICE: usize = 16 << 10;
+/// Parts at least this long are copied into the buffer of the thread.
+const LENT: usize = 4 << 10;
 /// Bytes taken from the front from which on they are dropped, if there are more of them than of the rest.
 const STALE: usize = 64 << 10;
 /// Taken bytes are dropped in multiples of this, so that a codec's alignment by position stays (16: a `long double` of CDR has no larger
 /// one, nor has anything else).
 const ALIGNMENT: usize = 16;
 
+thread_local! {
+    /// The thread's buffer for parts that are copied, while no send buffer has it.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// Bytes to send: a flat buffer, with large shared parts spliced in at offsets.
 #[derive(Debug, Default)]
 pub struct SendBuffer {
     flat: Vec<u8>,
+    /// The empty buffer of its own, while `flat` is the thread's.
+    own: Option<Vec<u8>>,
     /// In ascending order.
     splices: Vec<Splice>,
     /// Sum of the splices' lengths, of what is left of them; and of all that they keep in memory.
@@ -87,9 +100,39 @@ impl SendBuffer {
     /// Appends a shared part: by reference if it is large, else by copy.
     pub fn splice(&mut self, part: Bytes) {
         if part.len() < SPLICE {
+            if part.len() >= LENT && self.own.is_none() {
+                self.borrow(part.len());
+            }
             self.flat.extend_from_slice(&part);
         } else {
             self.put_part(self.flat.len(), part);
+        }
+    }
+
+    /// Moves what is there to the buffer of the thread, with room for so many bytes more. If another send buffer has it, a new one is made.
+    fn borrow(&mut self, more: usize) {
+        let wanted = self.flat.len() + more;
+        if wanted > STALE {
+            return;
+        }
+        let mut lent = SPARE.try_with(Cell::take).unwrap_or_default();
+        lent.reserve(wanted);
+        lent.extend_from_slice(&self.flat);
+        let mut own = std::mem::replace(&mut self.flat, lent);
+        if own.capacity() > LENT {
+            own = Vec::new();
+        }
+        own.clear();
+        self.own = Some(own);
+    }
+
+    /// Gives an empty buffer back to the thread, if it is the thread's.
+    fn give_back(&mut self) {
+        let Some(own) = self.own.take() else { return };
+        let lent = std::mem::replace(&mut self.flat, own);
+        if lent.capacity() <= 2 * SPLICE {
+            // At the end of a thread nobody takes it any more.
+            let _ = SPARE.try_with(|spare| spare.set(lent));
         }
     }
 
@@ -103,7 +146,7 @@ impl SendBuffer {
     /// Bytes that it keeps in memory: room that is not used and bytes that were taken included, and shared parts as if they were its own.
     #[inline]
     pub fn held(&self) -> usize {
-        self.flat.capacity() + self.kept
+        self.flat.capacity() + self.own.as_ref().map_or(0, Vec::capacity) + self.kept
     }
 
     /// What waits here for long, if it is much, becomes parts that hold no more memory than they need, and are copied no more. Marks
@@ -117,7 +160,7 @@ impl SendBuffer {
 
     #[cold]
     fn settle_flat(&mut self) {
-        let mut flat = std::mem::take(&mut self.flat);
+        let mut flat = std::mem::replace(&mut self.flat, self.own.take().unwrap_or_default());
         flat.shrink_to_fit();
         let flat = Bytes::from(flat);
         let splices = std::mem::take(&mut self.splices);
@@ -145,7 +188,8 @@ impl SendBuffer {
             self.flat.extend_from_slice(other.flat.get(other.taken..).unwrap_or_default());
             other.taken = 0;
             other.attached.clear();
-            return other.flat.clear();
+            other.flat.clear();
+            return other.give_back();
         }
         self.append_parts(other);
     }
@@ -168,6 +212,7 @@ impl SendBuffer {
         (other.taken, other.spliced, other.kept) = (0, 0, 0);
         other.attached.clear();
         other.flat.clear();
+        other.give_back();
     }
 
     /// Has handles travel with the byte at `position` (counted as [`SendBuffer::position`] does), mostly the first of a
@@ -249,8 +294,8 @@ impl SendBuffer {
     /// Takes `n` bytes from the front: they were sent. An emptied send buffer starts anew and keeps a small buffer only.
     #[inline]
     pub fn consume(&mut self, n: usize) {
-        // Mostly it is one run, and goes as a whole.
-        if n == self.flat.len() && self.taken == 0 && !self.has_parts() && self.flat.capacity() <= STALE {
+        // Mostly it is one run, and goes as a whole. The buffer of a thread has more room.
+        if n == self.flat.len() && self.taken == 0 && !self.has_parts() && self.flat.capacity() < LENT {
             self.flat.clear();
             return;
         }
@@ -271,6 +316,7 @@ impl SendBuffer {
                 self.attached.clear();
             }
             self.flat.clear();
+            self.give_back();
             if self.flat.capacity() > STALE {
                 self.flat = Vec::new();
             }
@@ -379,199 +425,4 @@ impl Mark {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_what_was_put_in_and_not_taken() {
-        for taken in [0, 2, 4, 100, SPLICE + 4, SPLICE + 6] {
-            let mut buffer = SendBuffer::new();
-            buffer.flat().extend_from_slice(b"head");
-            let part = Bytes::from(vec![b'x'; SPLICE]);
-            buffer.splice(part.clone());
-            buffer.flat().extend_from_slice(b"tail");
-            buffer.consume(taken);
-            let all = buffer.to_vec();
-            let parts = buffer.into_parts();
-            assert_eq!(parts.concat(), all, "{taken} taken");
-            assert!(parts.iter().all(|part| !part.is_empty()));
-            if taken == 0 {
-                assert_eq!((parts.len(), parts[1].as_ptr()), (3, part.as_ptr()), "nothing is copied");
-            }
-        }
-        assert!(SendBuffer::new().into_parts().is_empty());
-    }
-
-    #[test]
-    fn splices_keep_their_place_and_are_consumed_in_order() {
-        let mut buffer = SendBuffer::new();
-        buffer.flat().extend_from_slice(b"head");
-        buffer.splice(Bytes::from(vec![b'x'; SPLICE]));
-        buffer.flat().extend_from_slice(b"tail");
-        let mut all = b"head".to_vec();
-        all.extend(vec![b'x'; SPLICE]);
-        all.extend(b"tail");
-        for step in [1, 3, 100, SPLICE] {
-            let mut rope2 = SendBuffer::new();
-            rope2.flat().extend_from_slice(b"head");
-            rope2.splice(Bytes::from(vec![b'x'; SPLICE]));
-            rope2.flat().extend_from_slice(b"tail");
-            let mut seen = Vec::new();
-            while !rope2.is_empty() {
-                let first = rope2.slices(1, usize::MAX)[0].to_vec();
-                let n = first.len().min(step);
-                seen.extend_from_slice(&first[..n]);
-                rope2.consume(n);
-            }
-            assert_eq!(seen, all);
-        }
-        assert_eq!(buffer.to_vec(), all);
-    }
-
-    #[test]
-    fn a_buffer_that_never_empties_drops_what_was_sent() {
-        let mut buffer = SendBuffer::new();
-        let (mut put, mut seen, mut seed) = (Vec::new(), Vec::new(), 1_u32);
-        for round in 0..2_000_u32 {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let small = vec![round.to_le_bytes()[0]; seed as usize >> 20];
-            buffer.flat().extend_from_slice(&small);
-            put.extend_from_slice(&small);
-            if round % 7 == 0 {
-                let large = vec![round.to_le_bytes()[1]; SPLICE + (seed as usize >> 22)];
-                buffer.splice(Bytes::from(large.clone()));
-                put.extend_from_slice(&large);
-            }
-            // Sometimes within a flat run, sometimes within a splice; never all.
-            let taken = (buffer.len() - 1).min(seed as usize >> 18);
-            seen.extend(buffer.slices(usize::MAX, taken).iter().flat_map(|slice| slice.iter().copied()));
-            let aligned = buffer.position() % ALIGNMENT;
-            buffer.consume(taken);
-            assert_eq!(buffer.position() % ALIGNMENT, aligned);
-            assert_eq!(buffer.len(), put.len() - seen.len());
-            assert!(
-                buffer.position() <= 2 * buffer.len() + STALE + 2 * ALIGNMENT,
-                "{} octets are kept of {}",
-                buffer.position(),
-                buffer.len()
-            );
-        }
-        seen.extend(buffer.to_vec());
-        assert_eq!(seen, put);
-    }
-
-    #[test]
-    fn what_settles_holds_what_is_in_it_and_keeps_its_order() {
-        let mut buffer = SendBuffer::new();
-        let mut all = Vec::new();
-        let mut put = |buffer: &mut SendBuffer, octet: u8, size: usize, splice: bool| {
-            let bytes = vec![octet; size];
-            all.extend_from_slice(&bytes);
-            if splice { buffer.splice(bytes.into()) } else { buffer.flat().extend_from_slice(&bytes) }
-        };
-        put(&mut buffer, 1, STALE, false);
-        buffer.settle();
-        assert!(buffer.contiguous().is_some(), "so little is left as it is");
-        put(&mut buffer, 2, SPLICE, true);
-        put(&mut buffer, 3, 5, false);
-        put(&mut buffer, 4, SPLICE, true);
-        assert!(buffer.held() > buffer.len() + STALE / 2, "room for as much again");
-        let at = buffer.position();
-        buffer.settle();
-        assert_eq!((buffer.held(), buffer.position(), buffer.len()), (at, at, at));
-        assert_eq!(buffer.flat.capacity(), 0);
-        put(&mut buffer, 5, 2 * STALE, false);
-        put(&mut buffer, 6, SPLICE, true);
-        // In the middle of a part, and behind some.
-        for taken in [7, STALE + SPLICE + 3, 9] {
-            buffer.consume(taken);
-            buffer.settle();
-        }
-        put(&mut buffer, 7, 3, false);
-        let taken = 7 + STALE + SPLICE + 3 + 9;
-        assert_eq!(buffer.to_vec(), all[taken..]);
-        let mark = buffer.mark();
-        buffer.splice(vec![8; SPLICE].into());
-        buffer.truncate(mark);
-        assert_eq!(buffer.to_vec(), all[taken..]);
-        assert_eq!(buffer.into_parts().concat(), all[taken..]);
-    }
-
-    #[test]
-    fn a_part_counts_as_a_whole_until_it_is_given_back() {
-        let (part, count) = (8 * SPLICE, 6);
-        let mut buffer = SendBuffer::new();
-        for _ in 0..count {
-            buffer.splice(vec![0; part].into());
-        }
-        // Each goes when its end was taken, though more than half of all waits.
-        for gone in 0..count {
-            assert_eq!(buffer.held(), (count - gone) * part, "{gone} were taken");
-            buffer.consume(part - 1);
-            assert_eq!(buffer.held(), (count - gone) * part, "its end waits");
-            buffer.consume(1);
-        }
-        assert_eq!((buffer.held(), buffer.len()), (0, 0));
-    }
-
-    #[test]
-    fn handles_keep_their_place_when_what_was_sent_is_dropped() {
-        let mut buffer = SendBuffer::new();
-        buffer.flat().extend_from_slice(&vec![0; 3 * STALE]);
-        let at = buffer.position();
-        buffer.flat().extend_from_slice(b"with them");
-        buffer.attach(at, Vec::new());
-        buffer.consume(2 * STALE + 5);
-        assert_eq!(buffer.handles().1, STALE - 5, "so many octets go before them");
-        buffer.consume(STALE - 5);
-        assert!(buffer.handles().0.is_some() && buffer.to_vec() == b"with them");
-    }
-
-    #[test]
-    fn what_is_inserted_stands_before_what_came_since_the_mark() {
-        let mut buffer = SendBuffer::new();
-        buffer.flat().extend_from_slice(b"a");
-        buffer.splice(Bytes::from(vec![b'x'; SPLICE]));
-        let mark = buffer.mark();
-        buffer.flat().extend_from_slice(b"b");
-        buffer.splice(Bytes::from(vec![b'y'; SPLICE]));
-        buffer.flat().extend_from_slice(b"c");
-        buffer.insert(mark, b"12");
-        let mut all = b"a".to_vec();
-        all.extend(vec![b'x'; SPLICE]);
-        all.extend(b"12b");
-        all.extend(vec![b'y'; SPLICE]);
-        all.extend(b"c");
-        assert_eq!((buffer.to_vec(), buffer.len()), (all.clone(), all.len()));
-    }
-
-    #[test]
-    fn truncate_leaves_no_trace() {
-        let mut buffer = SendBuffer::new();
-        buffer.flat().extend_from_slice(b"keep");
-        let mark = buffer.mark();
-        buffer.splice(Bytes::from(vec![0; SPLICE]));
-        buffer.flat().push(1);
-        buffer.truncate(mark);
-        assert_eq!(buffer.to_vec(), b"keep");
-        assert_eq!(buffer.len(), 4);
-    }
-
-    #[test]
-    fn a_rope_appended_to_another_keeps_its_order() {
-        for taken in [0, 1, 3, 4, SPLICE, SPLICE + 4, SPLICE + 6] {
-            let mut other = SendBuffer::new();
-            other.flat().extend_from_slice(b"one");
-            other.splice(Bytes::from(vec![7; SPLICE]));
-            other.flat().extend_from_slice(b"two");
-            other.consume(taken);
-            let mut buffer = SendBuffer::new();
-            buffer.flat().extend_from_slice(b"zero");
-            let whole = [&b"zero"[..], &other.to_vec()].concat();
-            buffer.append(&mut other);
-            assert_eq!(buffer.to_vec(), whole, "{taken} taken");
-            assert_eq!(buffer.len(), whole.len());
-            assert!(other.is_empty() && other.to_vec().is_empty());
-        }
-    }
-}
+mod tests;
