@@ -204,6 +204,19 @@ impl Shape {
         shape
     }
 
+    /// Of a reference: the argument that says which interface it is to have (`iid_is` of MIDL). Only a plain name is one that can be found.
+    pub fn interface_argument(&self) -> Option<&str> {
+        let mut at = self;
+        let mut name = None;
+        while let Self::Alias(alias) = at {
+            if let Some(written) = alias.name.strip_prefix("iid_is(") {
+                name = written.strip_suffix(')');
+            }
+            at = &alias.target;
+        }
+        name.filter(|_| matches!(at, Self::Reference(_)))
+    }
+
     /// The fields, where this is a struct.
     #[inline]
     pub fn fields(&self) -> &[Field] {

@@ -5,13 +5,13 @@
 
 use super::pending::Pending;
 use everywire::Value;
-use everywire::model::{Operation, Shape};
+use everywire::model::Operation;
 use everywire_dynamic::json::{self, NodeNotation};
 
 /// Gives each reference among the results the type that the caller asked for.
 pub(super) fn name(call: &Pending, operation: &Operation, results: &mut Value, words: &NodeNotation) {
     let fields = operation.results.fields();
-    if !fields.iter().any(|field| interface_of(&field.shape).is_some()) {
+    if !fields.iter().any(|field| field.shape.interface_argument().is_some()) {
         return;
     }
     let decode = |source: &mut dyn everywire::model::Source<'_>| Value::decode(&operation.arguments, source);
@@ -20,22 +20,9 @@ pub(super) fn name(call: &Pending, operation: &Operation, results: &mut Value, w
     let asked = json::write(&operation.arguments, &asked, words);
     let Value::Struct(results) = results else { return };
     for (field, (_, value)) in fields.iter().zip(results) {
-        let iid = interface_of(&field.shape).and_then(|argument| asked.get(argument)?.as_str());
+        let iid = field.shape.interface_argument().and_then(|argument| asked.get(argument)?.as_str());
         if let (Some(iid), Value::Reference(Some(reference))) = (iid, value) {
             iid.clone_into(&mut reference.type_id);
         }
     }
-}
-
-/// The argument that says which interface a reference is of. Only a plain name is one that can be found.
-fn interface_of(shape: &Shape) -> Option<&str> {
-    let mut at = shape;
-    let mut name = None;
-    while let Shape::Alias(alias) = at {
-        if let Some(written) = alias.name.strip_prefix("iid_is(") {
-            name = written.strip_suffix(')');
-        }
-        at = &alias.target;
-    }
-    name.filter(|_| matches!(at, Shape::Reference(_)))
 }

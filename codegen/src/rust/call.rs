@@ -177,7 +177,7 @@ impl<'o> Call<'o> {
                 value.like = argument(array.counted_by).filter(|_| !own.contains(&array.counted_by));
                 value.room = array.room.filter(|room| !own.contains(room)).and_then(argument);
             }
-            value.identity = identity(&value.field.shape).and_then(|name| {
+            value.identity = value.field.shape.interface_argument().and_then(|name| {
                 arguments.iter().position(|value| value.field.name == name && is_guid(&value.field.shape))
             });
         }
@@ -352,20 +352,6 @@ pub(super) fn check_fields(types: &Types<'_, '_>, values: &[Value<'_>], names: &
 fn lengths(values: &[Value<'_>], names: &[String], arrays: &[usize], length: Length) -> Vec<String> {
     let one = |index: &usize| Some(length(values.get(*index)?, names.get(*index)?));
     arrays.iter().filter_map(one).collect()
-}
-
-/// The parameter that says which interface a reference is to have (`iid_is`). Only a plain name is one that
-/// can be found.
-fn identity(shape: &Shape) -> Option<&str> {
-    let mut at = shape;
-    let mut name = None;
-    while let Shape::Alias(alias) = at {
-        if let Some(written) = alias.name.strip_prefix("iid_is(") {
-            name = written.strip_suffix(')');
-        }
-        at = &alias.target;
-    }
-    name.filter(|_| matches!(at, Shape::Reference(_)))
 }
 
 /// Whether a shape is the struct that a GUID is in contracts.
