@@ -24,7 +24,7 @@ use crate::admin::Admin;
 use crate::calls::Calls;
 use crate::config::{Config, CopyTo, Listen, Mistakes};
 use crate::copies::{Copier, Destinations};
-use crate::front::{Front, ObjectInterface};
+use crate::frontend::{Frontend, ObjectInterface};
 use crate::health::Prober;
 use crate::log::{Log, Sink};
 use crate::metrics::Metrics;
@@ -70,7 +70,7 @@ pub(crate) struct Inner {
 #[derive(Default)]
 struct State {
     /// Listeners.
-    fronts: Vec<Arc<Front>>,
+    frontends: Vec<Arc<Frontend>>,
     /// Routes, in the order of the file.
     routes: Vec<Arc<Route>>,
     /// Those who listen to targets.
@@ -118,7 +118,12 @@ impl Broker {
     /// Names and addresses of the listeners, with the ports that were bound.
     #[must_use]
     pub fn addresses(&self) -> Vec<(String, String)> {
-        self.inner.state().fronts.iter().map(|front| (front.name.clone(), front.bound().to_owned())).collect()
+        self.inner
+            .state()
+            .frontends
+            .iter()
+            .map(|frontend| (frontend.name.clone(), frontend.bound().to_owned()))
+            .collect()
     }
 
     /// The address of a listener.
@@ -132,17 +137,18 @@ impl Broker {
     #[must_use]
     pub fn references(&self) -> Vec<(String, String, String)> {
         let state = self.inner.state();
-        let at = |route: &Route, front: &Arc<Front>| {
+        let at = |route: &Route, frontend: &Arc<Frontend>| {
             let reference = match &route.opaque {
-                Some(_) => front.node.published_as("", &route.key),
-                None => front.node.reference(&route.key)?,
+                Some(_) => frontend.node.published_as("", &route.key),
+                None => frontend.node.reference(&route.key)?,
             };
-            let (friendly, foreign) = (front.node.print_friendly(&reference), front.node.print(&reference));
+            let (friendly, foreign) =
+                (frontend.node.print_friendly(&reference), frontend.node.print(&reference));
             Some((route.name.to_string(), friendly, foreign))
         };
         let of = |route: &Arc<Route>| -> Vec<_> {
-            let own = route.listens.iter().filter_map(|at| state.fronts.get(*at));
-            own.filter_map(|front| at(route, front)).collect()
+            let own = route.listens.iter().filter_map(|at| state.frontends.get(*at));
+            own.filter_map(|frontend| at(route, frontend)).collect()
         };
         state.routes.iter().flat_map(of).collect()
     }
@@ -201,29 +207,31 @@ impl Broker {
         let inner = &self.inner;
         let plan = Plan::of(config, &inner.upstream)?;
         let mut state = inner.state();
-        let fronts = inner.fronts(&plan, &state.fronts);
-        let routes = inner.routes(&plan, &fronts, &state.routes)?;
+        let frontends = inner.frontends(&plan, &state.frontends);
+        let routes = inner.routes(&plan, &frontends, &state.routes)?;
         let admin = inner.admin(&plan, state.admin.as_ref())?;
         // New listeners have their objects before anybody can call.
         let (open, new): (Vec<_>, Vec<_>) =
-            fronts.iter().enumerate().partition(|(_, front)| front.is_listening());
-        for (at, front) in new {
-            front.set(objects(&plan, &routes, at));
+            frontends.iter().enumerate().partition(|(_, frontend)| frontend.is_listening());
+        for (at, frontend) in new {
+            frontend.set(objects(&plan, &routes, at));
         }
-        inner.listen(&plan, &fronts)?;
+        inner.listen(&plan, &frontends)?;
         // From here on nothing fails.
-        for (at, front) in open {
-            front.set(objects(&plan, &routes, at));
+        for (at, frontend) in open {
+            frontend.set(objects(&plan, &routes, at));
         }
-        for front in &fronts {
-            front.node.set_max_message(plan.config.max_message);
+        for frontend in &frontends {
+            frontend.node.set_max_message(plan.config.max_message);
         }
         inner.upstream.set_max_message(plan.config.max_message);
-        let before = std::mem::take(&mut state.fronts);
-        let gone: Vec<_> =
-            before.into_iter().filter(|front| !fronts.iter().any(|held| Arc::ptr_eq(held, front))).collect();
+        let before = std::mem::take(&mut state.frontends);
+        let gone: Vec<_> = before
+            .into_iter()
+            .filter(|frontend| !frontends.iter().any(|held| Arc::ptr_eq(held, frontend)))
+            .collect();
         for route in &routes {
-            route.metrics.references.set(route.references.keep(&fronts));
+            route.metrics.references.set(route.references.keep(&frontends));
         }
         for old in &state.routes {
             if !routes.iter().any(|route| Arc::ptr_eq(&route.references, &old.references)) {
@@ -239,9 +247,9 @@ impl Broker {
             }
         }
         inner.targets.set(&routes);
-        state.watches = watches(&plan, &routes, &fronts, std::mem::take(&mut state.watches), &inner.log);
+        state.watches = watches(&plan, &routes, &frontends, std::mem::take(&mut state.watches), &inner.log);
         state.probers = routes.iter().filter_map(|route| Prober::start(route, &inner.log)).collect();
-        state.fronts = fronts;
+        state.frontends = frontends;
         let old = std::mem::replace(&mut state.routes, routes);
         match admin {
             Administration::Stays(token) => {
@@ -258,9 +266,9 @@ impl Broker {
         if gone.is_empty() {
             return Ok(());
         }
-        for front in &gone {
-            inner.metrics.forget_listener(&front.name);
-            inner.log.info("closed", &[("listener", front.name.clone().into())]);
+        for frontend in &gone {
+            inner.metrics.forget_listener(&frontend.name);
+            inner.log.info("closed", &[("listener", frontend.name.clone().into())]);
         }
         // Calls under way may take their time.
         let end = move || end(&gone, &old, grace);
@@ -273,20 +281,20 @@ impl Broker {
     /// Takes no new calls; those under way go on.
     pub fn drain(&self) {
         self.inner.draining.store(true, Ordering::Release);
-        self.inner.state().fronts.iter().for_each(|front| front.node.drain());
+        self.inner.state().frontends.iter().for_each(|frontend| frontend.node.drain());
     }
 
     /// Takes no new calls, lets those under way end for as long as the configuration says, and ends.
     pub fn stop(&self) {
         self.drain();
-        let (fronts, grace) = {
+        let (frontends, grace) = {
             let mut state = self.inner.state();
             state.watches.clear();
             state.probers.clear();
-            (state.fronts.clone(), state.grace)
+            (state.frontends.clone(), state.grace)
         };
         let routes = self.inner.state().routes.clone();
-        end(&fronts, &routes, grace);
+        end(&frontends, &routes, grace);
         self.inner.upstream.stop_within(Duration::ZERO);
         self.inner.places.close(COPIES);
         self.inner.log.info("stopped", &[]);
@@ -310,7 +318,7 @@ impl Inner {
 
     /// The page of a scrape, with what is only known when somebody asks.
     pub(crate) fn page(&self) -> String {
-        self.state().fronts.iter().for_each(|front| front.count(&self.metrics));
+        self.state().frontends.iter().for_each(|frontend| frontend.count(&self.metrics));
         self.metrics.page()
     }
 
@@ -326,28 +334,31 @@ impl Inner {
     }
 
     /// The listeners of a configuration: those that are open already, and new ones, which do not listen yet.
-    fn fronts(&self, plan: &Plan, open: &[Arc<Front>]) -> Vec<Arc<Front>> {
-        let front = |((listen, wire), back): ((&Listen, &&'static dyn Wire), &bool)| {
-            let known =
-                open.iter().find(|front| front.name == listen.name && front.address == listen.address);
+    fn frontends(&self, plan: &Plan, open: &[Arc<Frontend>]) -> Vec<Arc<Frontend>> {
+        let frontend = |((listen, wire), back): ((&Listen, &&'static dyn Wire), &bool)| {
+            let known = open
+                .iter()
+                .find(|frontend| frontend.name == listen.name && frontend.address == listen.address);
             known.map(Arc::clone).unwrap_or_else(|| {
                 let calls = Arc::<Calls>::default();
                 let builder = self.builder(&plan.config, &listen.name, &calls);
-                Front::new(listen, *wire, *back, builder, calls, self.metrics.unmatched())
+                Frontend::new(listen, *wire, *back, builder, calls, self.metrics.unmatched())
             })
         };
-        plan.config.listens.iter().zip(&plan.wires).zip(&plan.calls_back).map(front).collect()
+        plan.config.listens.iter().zip(&plan.wires).zip(&plan.calls_back).map(frontend).collect()
     }
 
     /// Has new listeners listen.
-    fn listen(&self, plan: &Plan, fronts: &[Arc<Front>]) -> Result<(), Mistakes> {
+    fn listen(&self, plan: &Plan, frontends: &[Arc<Frontend>]) -> Result<(), Mistakes> {
         let mut mistakes = Mistakes::default();
-        let new = plan.config.listens.iter().zip(fronts).filter(|(_, front)| !front.is_listening());
-        for (listen, front) in new {
-            match front.listen() {
+        let new = plan.config.listens.iter().zip(frontends).filter(|(_, frontend)| !frontend.is_listening());
+        for (listen, frontend) in new {
+            match frontend.listen() {
                 Ok(()) => {
-                    let fields =
-                        [("listener", listen.name.clone().into()), ("address", shown(front.bound()).into())];
+                    let fields = [
+                        ("listener", listen.name.clone().into()),
+                        ("address", shown(frontend.bound()).into()),
+                    ];
                     self.log.info("listening", &fields);
                 }
                 Err(failure) => {
@@ -382,7 +393,7 @@ impl Inner {
     fn routes(
         &self,
         plan: &Plan,
-        fronts: &[Arc<Front>],
+        frontends: &[Arc<Frontend>],
         before: &[Arc<Route>],
     ) -> Result<Vec<Arc<Route>>, Mistakes> {
         let hops = plan.config.hops.0;
@@ -392,7 +403,7 @@ impl Inner {
         let mut routes: Vec<Arc<Route>> = Vec::new();
         let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();
         for route in &plan.routes {
-            let far = route.callbacks.and_then(|at| fronts.get(at)).map(Arc::downgrade);
+            let far = route.callbacks.and_then(|at| frontends.get(at)).map(Arc::downgrade);
             let name = &route.config.name;
             let copies = route.config.copies.iter().map(|copy| {
                 let copier = Copier::new(copy, name, &self.places, &self.metrics, &self.log);
@@ -439,16 +450,16 @@ fn objects(plan: &Plan, routes: &[Arc<Route>], at: usize) -> HashMap<ObjectInter
 
 /// Lets the calls at listeners end, and closes them: first those by which callers come alone. The others are also the nodes from which
 /// targets are called.
-fn end(fronts: &[Arc<Front>], routes: &[Arc<Route>], grace: Duration) {
-    let faces = |front: &&Arc<Front>| {
-        let this = Arc::downgrade(front);
+fn end(frontends: &[Arc<Frontend>], routes: &[Arc<Route>], grace: Duration) {
+    let faces = |frontend: &&Arc<Frontend>| {
+        let this = Arc::downgrade(frontend);
         routes.iter().any(|route| route.far.as_ref().is_some_and(|far| far.ptr_eq(&this)))
     };
-    let (last, first): (Vec<_>, Vec<_>) = fronts.iter().partition(faces);
+    let (last, first): (Vec<_>, Vec<_>) = frontends.iter().partition(faces);
     for some in [first, last] {
         std::thread::scope(|scope| {
-            for front in some {
-                scope.spawn(|| front.stop(grace));
+            for frontend in some {
+                scope.spawn(|| frontend.stop(grace));
             }
         });
     }
@@ -466,7 +477,7 @@ enum Administration {
 fn watches(
     plan: &Plan,
     routes: &[Arc<Route>],
-    fronts: &[Arc<Front>],
+    frontends: &[Arc<Frontend>],
     mut before: Vec<Watch>,
     log: &Log,
 ) -> Vec<Watch> {
@@ -480,12 +491,12 @@ fn watches(
         if !hears(plan) {
             continue;
         }
-        let to = plan.listens.iter().filter_map(|at| fronts.get(*at));
+        let to = plan.listens.iter().filter_map(|at| frontends.get(*at));
         // Whoever is called back over its own connection hears signals by that, and whoever has an object of its own at the target by
         // the connection points of that.
-        let tells = |front: &&Arc<Front>| {
-            let otherwise = (plan.calls_back && front.calls_back) || front.gives_own(&route.key);
-            front.wire.capabilities().signals && !otherwise
+        let tells = |frontend: &&Arc<Frontend>| {
+            let otherwise = (plan.calls_back && frontend.calls_back) || frontend.gives_own(&route.key);
+            frontend.wire.capabilities().signals && !otherwise
         };
         let to: Vec<_> = to.filter(tells).map(Arc::downgrade).collect();
         if to.is_empty() {

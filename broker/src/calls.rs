@@ -5,9 +5,9 @@
 //! from when it is let in until it ends; one that is tried again is told of by its last try only; and nobody
 //! is told anything while the table is locked.
 //!
-//! Who changes it: the passage of a call, by its `Entry`; the observer of the listener, which hears from the
+//! Who changes it: the forwarded call, by its `Entry`; the observer of the listener, which hears from the
 //! runtime that a caller has withdrawn a call or that a connection is over; and the target's side, by a
-//! `Note`, once the ticket of the call is known, which may be after its outcome.
+//! `DispatchNote`, once the ticket of the call is known, which may be after its outcome.
 
 use crate::numbers::ByNumber;
 use everywire_model::object::Ticket;
@@ -112,8 +112,8 @@ impl Entry {
     }
 
     /// How others tell of it while whoever ends it has the entry.
-    pub(crate) fn note(&self) -> Note {
-        Note { calls: Arc::clone(&self.calls), name: self.name }
+    pub(crate) fn note(&self) -> DispatchNote {
+        DispatchNote { calls: Arc::clone(&self.calls), name: self.name }
     }
 }
 
@@ -126,12 +126,12 @@ impl Drop for Entry {
 }
 
 /// Tells where a call went.
-pub(crate) struct Note {
+pub(crate) struct DispatchNote {
     calls: Arc<Calls>,
     name: Name,
 }
 
-impl Note {
+impl DispatchNote {
     /// This target has got it in that try, and is told by the ticket.
     pub(crate) fn there(self, attempt: u32, target: Arc<dyn Target>, ticket: Ticket) {
         let mut held = self.calls.held();
@@ -190,7 +190,7 @@ mod tests {
     fn a_call_is_withdrawn_wherever_it_is() {
         let (calls, target) = (Arc::<Calls>::default(), Arc::<WithdrawalLog>::default());
         let told = || target.1.lock().unwrap().clone();
-        let there = |note: Note, attempt, ticket| note.there(attempt, target.clone(), Ticket(ticket));
+        let there = |note: DispatchNote, attempt, ticket| note.there(attempt, target.clone(), Ticket(ticket));
         // At a target.
         let first = calls.enter(1, CallId(1)).unwrap();
         assert!(first.leaves(1));

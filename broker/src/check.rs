@@ -16,7 +16,7 @@ use crate::config::{Config, CopyTo, Mistakes, Mode, WithPosition};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, TargetPlan, referents};
 use crate::route::shown;
-use crate::unreached::Takers;
+use crate::unreached::CatchAllRoutes;
 use everywire::Bytes;
 use everywire::layer::Pattern;
 use everywire_model::{
@@ -73,12 +73,16 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     }
     folders(&plan)?;
     let mut reports = Vec::new();
-    let takers = Takers::of(&plan);
+    let takers = CatchAllRoutes::of(&plan);
     for (number, route) in plan.routes.iter().enumerate() {
         for at in &route.listens {
             if let (Some(listen), Some(wire)) = (plan.config.listens.get(*at), plan.wires.get(*at)) {
                 let back = plan.calls_back.get(*at).copied().unwrap_or_default();
                 let mut report = report(route, &listen.name, *wire, back);
+                if wire.makes_objects() && gives_own(&plan, &route.key, *at) {
+                    let note = "each caller that asks for the object has one of its own at the target, which ends with its caller";
+                    report.notes.push(note.into());
+                }
                 if let Some(first) = takers.before(number, *at) {
                     let note = format!(
                         "no call comes here: the route `{first}` stands before it and takes them all"
@@ -90,6 +94,14 @@ pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
         }
     }
     Ok(reports)
+}
+
+/// Whether each caller of an object at a listener has one of its own: all routes of the object give such ones.
+fn gives_own(plan: &Plan, key: &Bytes, listen: usize) -> bool {
+    plan.routes
+        .iter()
+        .filter(|route| route.key == *key && route.listens.contains(&listen))
+        .all(RoutePlan::gives_own)
 }
 
 /// Looks whether files of copies have a folder to be in. A broker that runs would try again and again, and copy nothing meanwhile.
@@ -335,11 +347,11 @@ fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
     let mut why = None;
     // Zeros; and, as a number may count the elements beside it, what does.
     for number in [0, 1] {
-        let mut making = Making { left: PARTS, number };
-        match codec.write(&mut |sink| blank(shape, sink, 0, &mut making)) {
+        let mut sample = Sample { left: PARTS, number };
+        match codec.write(&mut |sink| blank(shape, sink, 0, &mut sample)) {
             Ok(_) => return None,
             // What was written until then had nothing that the wire lacks.
-            Err(_) if making.left == 0 => return None,
+            Err(_) if sample.left == 0 => return None,
             Err(failure) => why = why.or_else(|| Some(format!("{}: {}", wire.name(), failure.message()))),
         }
     }
@@ -354,7 +366,7 @@ const DEPTH: usize = 6;
 const PARTS: usize = 1 << 20;
 
 /// A value that is being made up.
-struct Making {
+struct Sample {
     /// Parts that there may still be.
     left: usize,
     /// What its whole numbers are.
@@ -363,12 +375,12 @@ struct Making {
 
 /// Writes a value of a shape: one number, empty texts, one element in each sequence. It fails with nothing `left` where more parts would
 /// be written than there may be.
-fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, making: &mut Making) -> Visit<()> {
-    spend(making, 1)?;
+fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, sample: &mut Sample) -> Visit<()> {
+    spend(sample, 1)?;
     let deeper = depth + 1;
     let some = usize::from(depth < DEPTH);
     // What counts elements, and they, are equally deep.
-    let number = if some > 0 { making.number } else { 0 };
+    let number = if some > 0 { sample.number } else { 0 };
     match shape {
         Shape::Void => Ok(()),
         Shape::Bool => sink.bool(false),
@@ -384,16 +396,16 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, making: &mut Making) 
         Shape::F64 => sink.f64(0.0),
         Shape::Char => sink.char('a', false),
         Shape::WideChar => sink.char('a', true),
-        Shape::Text(text) => sink.text(text, sample(text.kind)),
+        Shape::Text(text) => sink.text(text, sample_text(text.kind)),
         Shape::Enum(members) => {
             sink.enumerant(members, members.members.first().map_or(0, |(_, value)| *value))
         }
         Shape::Reference(_) => sink.reference(None),
         Shape::TypeCode | Shape::Handle => Ok(()),
-        Shape::Alias(alias) => blank(&alias.target, sink, depth, making),
+        Shape::Alias(alias) => blank(&alias.target, sink, depth, sample),
         Shape::Struct(held) => {
             sink.open(shape, held.fields.len())?;
-            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper, making))?;
+            held.fields.iter().try_for_each(|field| blank(&field.shape, sink, deeper, sample))?;
             sink.close(shape)
         }
         Shape::Sequence(_) | Shape::Array(_) => {
@@ -403,30 +415,30 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, making: &mut Making) 
             };
             let element = shape.element().map_or(&Shape::Void, Shape::resolved);
             if matches!(element, Shape::U8) {
-                spend(making, len)?;
+                spend(sample, len)?;
                 return sink.bytes(shape, &vec![0; len]);
             }
             sink.open(shape, len)?;
-            (0..len).try_for_each(|_| blank(element, sink, deeper, making))?;
+            (0..len).try_for_each(|_| blank(element, sink, deeper, sample))?;
             sink.close(shape)
         }
         Shape::Map(map) => {
             sink.open(shape, some)?;
             if some > 0 {
-                blank(&map.key, sink, deeper, making)?;
-                blank(&map.value, sink, deeper, making)?;
+                blank(&map.key, sink, deeper, sample)?;
+                blank(&map.value, sink, deeper, sample)?;
             }
             sink.close(shape)
         }
-        Shape::Optional(target) => maybe(shape, target, sink, some, depth, making),
-        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, depth, making),
+        Shape::Optional(target) => maybe(shape, target, sink, some, depth, sample),
+        Shape::Pointer(pointer) => maybe(shape, &pointer.target, sink, some, depth, sample),
         Shape::Union(union) => {
             let label = union.arms.first().and_then(|arm| arm.labels.first().copied()).unwrap_or_default();
             let arm = union.select(label);
             sink.open(shape, arm.map_or(0, |arm| arm + 1))?;
             everywire_model::pipe::put_discriminator(&union.discriminator, label, sink)?;
             if let Some(arm) = arm.and_then(|arm| union.arms.get(arm)) {
-                blank(&arm.field.shape, sink, deeper, making)?;
+                blank(&arm.field.shape, sink, deeper, sample)?;
             }
             sink.close(shape)
         }
@@ -440,9 +452,9 @@ fn blank(shape: &Shape, sink: &mut dyn Sink, depth: usize, making: &mut Making) 
 }
 
 /// Takes some of what is left; a failure where there is not so much, and then nothing is left.
-fn spend(making: &mut Making, parts: usize) -> Visit<()> {
-    let rest = making.left.checked_sub(parts);
-    making.left = rest.unwrap_or_default();
+fn spend(sample: &mut Sample, parts: usize) -> Visit<()> {
+    let rest = sample.left.checked_sub(parts);
+    sample.left = rest.unwrap_or_default();
     let message = "this value is too large to be made up";
     rest.map(drop).ok_or_else(|| Failure::new(Kind::LimitExceeded, Initiator::User, message))
 }
@@ -454,17 +466,17 @@ fn maybe(
     sink: &mut dyn Sink,
     some: usize,
     depth: usize,
-    making: &mut Making,
+    sample: &mut Sample,
 ) -> Visit<()> {
     sink.open(shape, some)?;
     if some > 0 {
-        blank(target, sink, depth, making)?;
+        blank(target, sink, depth, sample)?;
     }
     sink.close(shape)
 }
 
 /// A text that every wire takes.
-fn sample(kind: everywire_model::shape::TextKind) -> &'static str {
+fn sample_text(kind: everywire_model::shape::TextKind) -> &'static str {
     use everywire_model::shape::TextKind;
     match kind {
         TextKind::Path => "/",

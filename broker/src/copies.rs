@@ -25,7 +25,7 @@ mod rebuild;
 mod shadow;
 
 use crate::config::{CopyConfig, CopyTo};
-use crate::front::Front;
+use crate::frontend::Frontend;
 use crate::json;
 use crate::log::{Log, timestamp};
 use crate::metrics::Metrics;
@@ -110,7 +110,7 @@ enum CopyTarget {
 }
 
 /// What all copies of a route have in common.
-pub(crate) struct Subject {
+pub(crate) struct CopyContext {
     route: Arc<str>,
     interface: Hold<Interface>,
     /// The wire, where no contract numbers the operations.
@@ -124,7 +124,7 @@ pub(crate) struct Subject {
 pub(crate) struct Copy {
     at: SystemTime,
     call: u64,
-    subject: Arc<Subject>,
+    subject: Arc<CopyContext>,
     /// The number of the operation, and what it is called where no contract numbers it.
     index: usize,
     named: (Bytes, Bytes),
@@ -210,7 +210,7 @@ impl CopyTicket {
         route: &Route,
         request: &Request,
         who: &CallerIdentity,
-        near: Option<&Front>,
+        near: Option<&Frontend>,
     ) -> Result<Self, Failure> {
         let mut copied = Self::default();
         if route.copies.is_empty() {
@@ -292,7 +292,7 @@ impl CopyTicket {
     }
 }
 
-impl Subject {
+impl CopyContext {
     pub(crate) fn new(
         route: Arc<str>,
         interface: Hold<Interface>,

@@ -2,7 +2,7 @@
 //! replaced.
 //!
 //! States: none. Invariants: each value that is opened at the source is opened at the sink, and closed at
-//! both in the same order, whatever the shape; a failure of either side ends the passage in the middle, and
+//! both in the same order, whatever the shape; a failure of either side ends the copy in the middle, and
 //! what was written is thrown away by whoever made the sink. Depth, counts and sizes are charged to the
 //! source's budget as they are read, before the sink is told of them.
 

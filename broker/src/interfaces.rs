@@ -10,7 +10,7 @@
 //! file names, and no other; and what is served ends with the reference.
 
 use crate::common;
-use crate::front::Front;
+use crate::frontend::Frontend;
 use crate::own_objects::OwnObjects;
 use crate::route::Route;
 use crate::upstream::Upstream;
@@ -38,7 +38,7 @@ pub(crate) struct Question {
 }
 
 /// What an object has said.
-pub(crate) struct Found {
+pub(crate) struct DiscoveredObject {
     pub(crate) reference: Reference,
     /// What it is: none of them is a base of another.
     pub(crate) interfaces: Vec<Hold<Interface>>,
@@ -69,7 +69,7 @@ impl Question {
     }
 
     /// Asks, and waits.
-    fn ask(self) -> Found {
+    fn ask(self) -> DiscoveredObject {
         let object = self.object.with_deadline(Some(ANSWER));
         let mut interfaces = vec![self.known];
         let mut denied: Vec<Hold<Interface>> = Vec::new();
@@ -87,7 +87,7 @@ impl Question {
                 Err(_) => break,
             }
         }
-        Found { reference: self.reference, interfaces }
+        DiscoveredObject { reference: self.reference, interfaces }
     }
 }
 
@@ -97,7 +97,7 @@ fn depth(interface: &Interface) -> usize {
 }
 
 /// Asks objects on a thread, and goes on there with what they have said; where too many threads wait, on this one.
-pub(crate) fn ask(questions: Vec<Question>, then: impl FnOnce(Vec<Found>) + Send + 'static) {
+pub(crate) fn ask(questions: Vec<Question>, then: impl FnOnce(Vec<DiscoveredObject>) + Send + 'static) {
     static WAITING: AtomicUsize = AtomicUsize::new(0);
     let work = Arc::new(Mutex::new(Some((questions, then))));
     let apart = Arc::clone(&work);
@@ -118,7 +118,7 @@ pub(crate) fn ask(questions: Vec<Question>, then: impl FnOnce(Vec<Found>) + Send
 /// Questions, and what is done with the answers; taken by whoever asks.
 type Work<F> = Mutex<Option<(Vec<Question>, F)>>;
 
-fn go_on<F: FnOnce(Vec<Found>)>(work: &Work<F>) {
+fn go_on<F: FnOnce(Vec<DiscoveredObject>)>(work: &Work<F>) {
     let taken = work.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((questions, then)) = taken {
         then(questions.into_iter().map(Question::ask).collect());
@@ -140,7 +140,7 @@ pub(crate) fn by(route: &Arc<Route>, interface: &Hold<Interface>) -> Arc<Route> 
 /// Has the object behind a reference served by an interface that its caller asks for, if it has it. Waits for its answer.
 pub(crate) fn find(
     route: &Arc<Route>,
-    front: &Arc<Front>,
+    frontend: &Arc<Frontend>,
     key: &[u8],
     fits: &dyn Fn(&Interface) -> bool,
 ) -> bool {
@@ -149,7 +149,7 @@ pub(crate) fn find(
     }
     let Some(target) = route.targets.first() else { return false };
     let Some(interface) = common::known(&route.contract, fits) else { return false };
-    has(route, target, &interface) && serve(route, front, key, &interface)
+    has(route, target, &interface) && serve(route, frontend, key, &interface)
 }
 
 /// An interface that the object at the target has that a caller has for itself, of those that objects have whatever the contract says (COM's
@@ -194,14 +194,14 @@ fn has(route: &Route, way: &Upstream, interface: &Interface) -> bool {
 }
 
 /// Serves one more interface of the object behind a reference. Returns whether it is still there.
-fn serve(route: &Arc<Route>, front: &Arc<Front>, key: &[u8], interface: &Hold<Interface>) -> bool {
-    front.serve(&Bytes::copy_from_slice(key), interface.clone(), by(route, interface));
+fn serve(route: &Arc<Route>, frontend: &Arc<Frontend>, key: &[u8], interface: &Hold<Interface>) -> bool {
+    frontend.serve(&Bytes::copy_from_slice(key), interface.clone(), by(route, interface));
     // Another interface of what is lent, and no object of its own.
-    drop(front.node.lend_again(key, &interface.id));
+    drop(frontend.node.lend_again(key, &interface.id));
     let stays = route.references.holds(key);
     if !stays {
         // It has gone meanwhile.
-        front.withdraw(key);
+        frontend.withdraw(key);
     }
     stays
 }

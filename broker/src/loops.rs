@@ -12,14 +12,14 @@ use std::collections::HashSet;
 
 /// A circle: the number of the route that it was looked for from, the number of the target by which it
 /// begins, and the names of the routes on the way, the first one again at the end.
-pub(crate) struct Circle {
+pub(crate) struct RouteCycle {
     pub(crate) route: usize,
     pub(crate) target: usize,
     pub(crate) way: Vec<String>,
 }
 
 /// All circles, one for each route that is part of one.
-pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[RoutePlan]) -> Vec<Circle> {
+pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[RoutePlan]) -> Vec<RouteCycle> {
     let places: Vec<_> =
         config.listens.iter().zip(wires).map(|(listen, wire)| place(*wire, &listen.address)).collect();
     // The routes that certainly get what a route sends: at most one for each of its targets.
@@ -51,7 +51,7 @@ pub(crate) fn find(config: &Config, wires: &[&'static dyn Wire], routes: &[Route
             }
             let Some((here, back, target)) = seen.get(at).copied() else { break };
             if here == from {
-                circles.push(Circle { route: from, target, way: way(routes, from, back, &seen) });
+                circles.push(RouteCycle { route: from, target, way: way(routes, from, back, &seen) });
                 break;
             }
             // The target of the first route by which it began.

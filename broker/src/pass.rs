@@ -20,7 +20,7 @@
 
 use crate::callbacks::{Backward, CallbackServant};
 use crate::config::RouteConfig;
-use crate::front::Front;
+use crate::frontend::Frontend;
 use crate::hops;
 use crate::numbers::ByNumber;
 use crate::upstream::{Common, Upstream};
@@ -269,7 +269,7 @@ struct Client {
 }
 
 impl Client {
-    fn new(link: &Arc<dyn Link>, near: &Front, timeout: Duration, back: Option<&Backward>) -> Self {
+    fn new(link: &Arc<dyn Link>, near: &Frontend, timeout: Duration, back: Option<&Backward>) -> Self {
         let (link, apart) = (Arc::downgrade(link), near.node.apart());
         if let Some(back) = back {
             let (link, back) = (Weak::clone(&link), back.clone());
@@ -355,7 +355,7 @@ impl Lanes {
     }
 
     /// Whether calls that come by this listener have connections of their caller's own.
-    pub(crate) fn are_for(&self, near: Option<&Arc<Front>>) -> bool {
+    pub(crate) fn are_for(&self, near: Option<&Arc<Frontend>>) -> bool {
         self.back.is_none() || near.is_some_and(|near| near.calls_back)
     }
 
@@ -385,7 +385,7 @@ impl Lanes {
     pub(crate) fn lane(
         &self,
         request: &Request,
-        near: Option<&Arc<Front>>,
+        near: Option<&Arc<Frontend>>,
         common: &Arc<Common>,
     ) -> Result<Arc<Upstream>, Failure> {
         let own = self.reference.profiles.first().map(|profile| &profile.key).filter(|key| !key.is_empty());
@@ -457,7 +457,7 @@ impl Lanes {
     }
 
     /// The connections to the target that are made for this caller.
-    pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Front) -> Arc<PrivateConnections> {
+    pub(crate) fn apart(&self, link: &Arc<dyn Link>, near: &Frontend) -> Arc<PrivateConnections> {
         let mut clients = self.swept(link.serial_number());
         let client = clients
             .entry(link.serial_number())

@@ -436,6 +436,12 @@ impl RoutePlan {
         self.config.contract.is_none()
     }
 
+    /// Whether a caller who asks a listener for an object can have one of its own at the targets, as COM has it.
+    pub(crate) fn gives_own(&self) -> bool {
+        let makes = |target: &TargetPlan| target.wire.makes_objects();
+        !self.is_opaque() && *self.config.mode == Mode::Forward && self.targets.iter().all(makes)
+    }
+
     /// Whether a reference of this type may be to objects of any interface of the contract: it promises nothing, or what interfaces of
     /// other languages begin with (COM's `IUnknown`), which no contract defines. What such a reference itself says then decides.
     pub(crate) fn is_any(&self, id: &str) -> bool {

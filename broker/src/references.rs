@@ -18,8 +18,8 @@
 
 use crate::balance::Candidate;
 use crate::common;
-use crate::front::Front;
-use crate::interfaces::{self, Found, Question};
+use crate::frontend::Frontend;
+use crate::interfaces::{self, DiscoveredObject, Question};
 use crate::route::Route;
 use everywire::{Bytes, Failure, Initiator, Kind, Reference};
 use everywire_model::shape::Referent;
@@ -65,7 +65,7 @@ struct Mapping {
     /// The route to it, which its gate holds.
     route: Weak<Route>,
     /// The listener that serves it.
-    at: Weak<Front>,
+    at: Weak<Frontend>,
 }
 
 impl ReferenceMap {
@@ -93,8 +93,8 @@ impl ReferenceMap {
 /// Has objects served no longer. Not under the lock: their routes end.
 fn withdraw(lost: Vec<(Bytes, Mapping)>) {
     for (key, meant) in lost {
-        if let Some(front) = meant.at.upgrade() {
-            front.withdraw(&key);
+        if let Some(frontend) = meant.at.upgrade() {
+            frontend.withdraw(&key);
         }
     }
 }
@@ -105,17 +105,17 @@ type MappingKey = (String, bool, Reference);
 /// Who gets a reference, and who gave it.
 pub(crate) struct ReferenceFlow<'w> {
     /// The listener of the side that gets it, and that of the side that gave it.
-    pub(crate) to: Option<&'w Arc<Front>>,
-    pub(crate) back: Option<&'w Arc<Front>>,
+    pub(crate) to: Option<&'w Arc<Frontend>>,
+    pub(crate) back: Option<&'w Arc<Frontend>>,
     /// Whether it is given to those who call the route, and not to its targets.
     pub(crate) to_callers: bool,
     /// Objects that were asked for more interfaces.
-    pub(crate) found: &'w [Found],
+    pub(crate) found: &'w [DiscoveredObject],
 }
 
 impl ReferenceFlow<'_> {
     /// Where something is given, and what is meant.
-    fn mapping(&self, to: &Front, original: &Reference) -> MappingKey {
+    fn mapping(&self, to: &Frontend, original: &Reference) -> MappingKey {
         (to.bound().to_owned(), self.to_callers, original.clone())
     }
 }
@@ -165,7 +165,7 @@ impl References {
     }
 
     /// What was given in the place of a reference, if that is still there.
-    fn given_before(&self, to: &Arc<Front>, place: &MappingKey) -> Option<Reference> {
+    fn given_before(&self, to: &Arc<Frontend>, place: &MappingKey) -> Option<Reference> {
         let held = self.held();
         let key = held.given.get(place)?.clone();
         let meant = held.meant.get(&key)?;
@@ -191,7 +191,7 @@ impl References {
         original: &Reference,
         resolver: &dyn Resolver,
         way: &ReferenceFlow<'_>,
-        to: &Arc<Front>,
+        to: &Arc<Frontend>,
     ) -> Result<Option<Reference>, Failure> {
         let found = way.found.iter().find(|found| found.reference == *original);
         let (interface, others) = match found.and_then(|found| found.interfaces.split_first()) {
@@ -261,7 +261,7 @@ impl References {
     }
 
     /// Has the listener tell when it serves an object no longer, before it does.
-    fn hear_of_end(&self, route: &Arc<Route>, to: &Arc<Front>, key: &Bytes) {
+    fn hear_of_end(&self, route: &Arc<Route>, to: &Arc<Frontend>, key: &Bytes) {
         let (references, metrics) = (Arc::downgrade(&route.references), route.metrics.clone());
         let ended = key.clone();
         to.node.on_end(key, move || {
@@ -343,9 +343,10 @@ impl References {
 
     /// From now on there are no other listeners than these: what was given at others is forgotten, and served no longer. How many are left,
     /// for the metrics.
-    pub(crate) fn keep(&self, fronts: &[Arc<Front>]) -> i64 {
+    pub(crate) fn keep(&self, frontends: &[Arc<Frontend>]) -> i64 {
         let mut held = self.held();
-        let stays = |meant: &Mapping| fronts.iter().any(|front| meant.at.ptr_eq(&Arc::downgrade(front)));
+        let stays =
+            |meant: &Mapping| frontends.iter().any(|frontend| meant.at.ptr_eq(&Arc::downgrade(frontend)));
         let lost = held.lose(|meant| !stays(meant));
         let left = gauge(held.meant.len());
         drop(held);
@@ -355,7 +356,7 @@ impl References {
 }
 
 /// A call of an object behind a reference failed.
-pub(crate) fn noted(route: &Route, near: Option<&Arc<Front>>, key: &[u8], kind: Kind) {
+pub(crate) fn noted(route: &Route, near: Option<&Arc<Frontend>>, key: &[u8], kind: Kind) {
     match (kind, near) {
         // It is no more: nobody needs its reference.
         (Kind::NoObject, Some(near)) => {

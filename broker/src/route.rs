@@ -17,9 +17,9 @@ use crate::balance::Balancer;
 use crate::breaker::Breaker;
 use crate::callbacks::Backward;
 use crate::config::{Mode, WithPosition};
-use crate::copies::{Copier, Subject};
+use crate::copies::{Copier, CopyContext};
 use crate::cross::carries;
-use crate::front::{Front, fingerprint};
+use crate::frontend::{Frontend, fingerprint};
 use crate::hops;
 use crate::interfaces;
 use crate::limits::Limits;
@@ -49,7 +49,7 @@ pub(crate) struct Route {
     /// The numbers of its listeners; none of objects behind references.
     pub(crate) listens: Vec<usize>,
     /// What is known of each operation.
-    pub(crate) facts: Vec<Facts>,
+    pub(crate) facts: Vec<OperationInfo>,
     /// Whether objects may have an interface that is derived from the one by which their references pass.
     pub(crate) derives: bool,
     /// Where callers have to be; none: anywhere.
@@ -81,7 +81,7 @@ pub(crate) struct Route {
     /// How often targets are asked whether they are there; `None`: never.
     pub(crate) probe: Option<Duration>,
     /// The listener by which targets call back.
-    pub(crate) far: Option<Weak<Front>>,
+    pub(crate) far: Option<Weak<Frontend>>,
     /// What stands for the references that pass.
     pub(crate) references: Arc<References>,
     /// Of an object behind a reference: the number of its last use among all of that table, for all its interfaces.
@@ -91,7 +91,7 @@ pub(crate) struct Route {
     /// Where copies go.
     pub(crate) copies: Vec<Arc<Copier>>,
     /// What copies tell of it.
-    pub(crate) subject: Arc<Subject>,
+    pub(crate) subject: Arc<CopyContext>,
     /// Its counts.
     pub(crate) metrics: RouteMetrics,
     /// Where lines go.
@@ -121,7 +121,7 @@ struct Lists {
 
 /// What a route knows of an operation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct OperationInfo {
     /// Whether the route is for it.
     matched: bool,
     /// Whether it may run twice, by the contract or by the route.
@@ -152,7 +152,7 @@ impl Route {
     /// A target cannot be called by any of its ways.
     pub(crate) fn new(
         plan: &RoutePlan,
-        far: Option<Weak<Front>>,
+        far: Option<Weak<Frontend>>,
         mut copies: Vec<Arc<Copier>>,
         world: &RouteContext<'_>,
     ) -> Result<Arc<Self>, Failure> {
@@ -174,14 +174,17 @@ impl Route {
                 hops: world.hops,
                 opaque: plan.is_opaque(),
                 calls_back: plan.calls_back,
-                faced: facing.as_ref().filter(|_| passes).map(|front| FacingListener(Arc::downgrade(front))),
+                faced: facing
+                    .as_ref()
+                    .filter(|_| passes)
+                    .map(|frontend| FacingListener(Arc::downgrade(frontend))),
             };
             if let Some(at) = kept.iter().position(|target| target.is(&identity)) {
                 return Ok(kept.swap_remove(at));
             }
             // References are given away by the node that serves what they lead to.
             let object = match facing.as_ref().filter(|_| passes) {
-                Some(front) => front.node.resolve(&target.reference)?,
+                Some(frontend) => frontend.node.resolve(&target.reference)?,
                 None => world.upstream.resolve(&target.reference)?,
             };
             let object = object.with_deadline(Some(timeout));
@@ -224,7 +227,7 @@ impl Route {
             .filter(|_| plan.is_opaque())
             .map(|target| Opaque::new(config, &plan.key, target.wire));
         let wire = opaque.as_ref().map(|opaque| opaque.wire);
-        let subject = Subject::new(Arc::clone(&name), plan.interface.clone(), wire, edits.copies.clone());
+        let subject = CopyContext::new(Arc::clone(&name), plan.interface.clone(), wire, edits.copies.clone());
         Ok(Arc::new(Self {
             name,
             contract: Arc::clone(&plan.contract),
@@ -240,9 +243,7 @@ impl Route {
             calls_back: plan.calls_back,
             mode: config.mode.value,
             targets: plan.targets.iter().map(target).collect::<Result<_, _>>()?,
-            gives_own: !plan.is_opaque()
-                && config.mode.value == Mode::Forward
-                && plan.targets.iter().all(|target| target.wire.makes_objects()),
+            gives_own: plan.gives_own(),
             balancer: Balancer::new(config.balance),
             limits: before
                 .map(|route| &route.limits)
@@ -281,7 +282,7 @@ impl Route {
         &self,
         interface: Hold<Interface>,
         object: Object,
-        far: Option<Weak<Front>>,
+        far: Option<Weak<Frontend>>,
         faces_callers: bool,
         used: Arc<AtomicU64>,
     ) -> Arc<Self> {
@@ -405,13 +406,13 @@ fn print(plan: &RoutePlan) -> Vec<String> {
 
 /// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by
 /// its name in the contract and on the wire.
-fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<Facts> {
+fn facts(interface: &Interface, of: impl Fn(&str, &str) -> (bool, bool)) -> Vec<OperationInfo> {
     let each = interface.operations.iter().enumerate().map(|(index, operation)| {
         let (matched, idempotent) = of(&operation.label, &operation.name);
         let raised = |raised: &Hold<everywire_model::shape::Struct>| {
             raised.fields.iter().any(|field| carries(&field.shape))
         };
-        Facts {
+        OperationInfo {
             matched,
             idempotent: idempotent || interface.is_idempotent(index),
             arguments_carry: carries(&operation.arguments),

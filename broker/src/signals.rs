@@ -12,7 +12,7 @@
 //! gone is skipped. A target that loses its connection loses the signals until it is subscribed to again:
 //! nobody keeps them.
 
-use crate::front::Front;
+use crate::frontend::Frontend;
 use crate::hops;
 use crate::log::Log;
 use crate::route::Route;
@@ -36,7 +36,7 @@ pub(crate) struct SignalRelay {
     /// Who emits them.
     pub(crate) target: Arc<Upstream>,
     /// The listeners whose peers hear them.
-    pub(crate) to: Vec<Weak<Front>>,
+    pub(crate) to: Vec<Weak<Frontend>>,
     /// How the target tells of changed attributes, if it does.
     pub(crate) news: Option<&'static ChangeSignal>,
 }
@@ -93,7 +93,7 @@ impl Watch {
     /// Whether it is one that others would listen to in the same way.
     pub(crate) fn is_of(&self, other: &SignalRelay) -> bool {
         let (own, its) = (&self.watched.route, &other.route);
-        let fronts = || self.watched.to.iter().zip(&other.to).all(|(left, right)| left.ptr_eq(right));
+        let frontends = || self.watched.to.iter().zip(&other.to).all(|(left, right)| left.ptr_eq(right));
         let signals = |route: &Route| {
             let each = route.interface.signals.iter();
             let signals = each.map(|signal| format!("{}{:?}", signal.name, signal.fields.fields().len()));
@@ -106,7 +106,7 @@ impl Watch {
             && signals(own) == signals(its)
             && self.watched.target.object.reference() == other.target.object.reference()
             && self.watched.to.len() == other.to.len()
-            && fronts()
+            && frontends()
     }
 }
 
@@ -217,7 +217,7 @@ fn pass_on(watched: &SignalRelay, heard: &Incoming) {
 /// Tells of changed attributes at each listener of the target's wire, in the target's words; callers on others ask.
 fn tell_news(watched: &SignalRelay, news: &'static ChangeSignal, heard: &Incoming) {
     if (news.is_of)(&heard.body, &watched.route.interface) {
-        let tells = |front: &Front| front.wire.news().is_some_and(|own| std::ptr::eq(own, news));
+        let tells = |frontend: &Frontend| frontend.wire.news().is_some_and(|own| std::ptr::eq(own, news));
         emit(watched, heard, news.interface, news.signal, tells);
     }
 }
@@ -228,15 +228,15 @@ fn emit(
     heard: &Incoming,
     interface: &Interface,
     signal: &Signal,
-    tells: impl Fn(&Front) -> bool,
+    tells: impl Fn(&Frontend) -> bool,
 ) {
     let route = &watched.route;
     let Some(hops) = counted(route, heard) else { return };
-    for front in watched.to.iter().filter_map(Weak::upgrade).filter(|front| tells(front)) {
+    for frontend in watched.to.iter().filter_map(Weak::upgrade).filter(|frontend| tells(frontend)) {
         let values = |sink: &mut dyn Sink| heard.body.pipe(&signal.fields, sink);
-        let headers = hops::beside(&Headers::default(), front.wire.hop_header(), hops);
+        let headers = hops::beside(&Headers::default(), frontend.wire.hop_header(), hops);
         let with = WithHeaders { values: &values, headers: &headers };
-        match front.node.emitter().emit(&Emission::typed(&route.key, interface, signal, &with)) {
+        match frontend.node.emitter().emit(&Emission::typed(&route.key, interface, signal, &with)) {
             Ok(()) => {
                 route.metrics.signals.inc();
             }

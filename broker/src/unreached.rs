@@ -13,14 +13,14 @@ use std::collections::HashMap;
 type Calls<'p> = (usize, bool, &'p str, Option<&'p Bytes>);
 
 /// The routes that take all calls, in the order of the file: the first one of each object.
-pub(crate) struct Takers<'p> {
+pub(crate) struct CatchAllRoutes<'p> {
     first: HashMap<Calls<'p>, usize>,
     plan: &'p Plan,
     /// What gets copies of others needs no calls of its own.
     copied: Vec<&'p str>,
 }
 
-impl<'p> Takers<'p> {
+impl<'p> CatchAllRoutes<'p> {
     pub(crate) fn of(plan: &'p Plan) -> Self {
         let mut first = HashMap::new();
         for (number, route) in plan.routes.iter().enumerate().filter(|(_, route)| takes_all(route)) {

@@ -21,11 +21,11 @@ use crate::balance::Candidate;
 use crate::breaker::{Breaker, Change, Verdict};
 use crate::callbacks::Backward;
 use crate::config::BreakerConfig;
-use crate::front::Front;
+use crate::forwarded_call::ForwardedCall;
+use crate::frontend::Frontend;
 use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
-use crate::passage::Passage;
 use crate::waiting_calls::Admission;
 use everywire::{Failure, Initiator, Kind, Object, Reference};
 use everywire_model::visit::WithHeaders;
@@ -67,7 +67,7 @@ pub(crate) struct Upstream {
     /// Whether a connection is being made: looked at without the lock.
     sought: AtomicBool,
     /// Calls that wait for it, the first first.
-    line: Mutex<Option<VecDeque<Box<Passage>>>>,
+    line: Mutex<Option<VecDeque<Box<ForwardedCall>>>>,
 }
 
 /// All that makes a target what it is. One that is the same in a file that is read again goes on as it is: with its breaker, its health,
@@ -88,7 +88,7 @@ pub(crate) struct TargetIdentity {
 }
 
 /// A listener, by which one it is.
-pub(crate) struct FacingListener(pub(crate) Weak<Front>);
+pub(crate) struct FacingListener(pub(crate) Weak<Frontend>);
 
 impl PartialEq for FacingListener {
     fn eq(&self, other: &Self) -> bool {
@@ -155,7 +155,7 @@ impl Upstream {
     pub(crate) fn listen(
         self: &Arc<Self>,
         link: &Arc<dyn Link>,
-        near: &Front,
+        near: &Frontend,
         fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
         tell: impl Fn(&Failure) + Send + 'static,
     ) {
@@ -193,17 +193,17 @@ impl Upstream {
     /// Sends what was kept of a caller.
     fn let_go(self: &Arc<Self>, number: u64) {
         while let Some(lanes) = &self.lanes
-            && let Some(passage) = lanes.held.next(number)
+            && let Some(call) = lanes.held.next(number)
         {
-            self.by_lane(lanes, passage);
+            self.by_lane(lanes, call);
         }
     }
 
     /// Sends a call by its caller's own way.
-    fn by_lane(&self, lanes: &Lanes, passage: Box<Passage>) {
-        match lanes.lane(passage.request(), passage.near(), &self.common) {
-            Ok(lane) => lane.send(passage),
-            Err(failure) => self.refuse(passage, failure),
+    fn by_lane(&self, lanes: &Lanes, call: Box<ForwardedCall>) {
+        match lanes.lane(call.request(), call.near(), &self.common) {
+            Ok(lane) => lane.send(call),
+            Err(failure) => self.refuse(call, failure),
         }
     }
 
@@ -239,33 +239,33 @@ impl Upstream {
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Option<VecDeque<Box<Passage>>>> {
+    fn line(&self) -> MutexGuard<'_, Option<VecDeque<Box<ForwardedCall>>>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a call, or has it wait for the connection.
-    pub(crate) fn send(self: &Arc<Self>, passage: Box<Passage>) {
-        if let Some(lanes) = self.lanes.as_ref().filter(|lanes| lanes.are_for(passage.near())) {
-            return match lanes.held.keep(passage, WAITING) {
-                Admission::Free(passage) => self.by_lane(lanes, passage),
+    pub(crate) fn send(self: &Arc<Self>, call: Box<ForwardedCall>) {
+        if let Some(lanes) = self.lanes.as_ref().filter(|lanes| lanes.are_for(call.near())) {
+            return match lanes.held.keep(call, WAITING) {
+                Admission::Free(call) => self.by_lane(lanes, call),
                 Admission::Waits => {}
-                Admission::Full(passage) => self.refuse(passage, crowded()),
+                Admission::Full(call) => self.refuse(call, crowded()),
             };
         }
         if !self.sought.load(Ordering::Acquire) && self.object.target().is_ready() {
-            return self.call(passage);
+            return self.call(call);
         }
-        let mut passage = passage;
-        passage.wait();
+        let mut call = call;
+        call.wait();
         {
             let mut line = self.line();
             match &mut *line {
                 Some(waiting) if waiting.len() >= WAITING => {
                     drop(line);
-                    return self.refuse(passage, crowded());
+                    return self.refuse(call, crowded());
                 }
-                Some(waiting) => return waiting.push_back(passage),
-                None => *line = Some(VecDeque::from([passage])),
+                Some(waiting) => return waiting.push_back(call),
+                None => *line = Some(VecDeque::from([call])),
             }
             self.sought.store(true, Ordering::Release);
         }
@@ -278,7 +278,7 @@ impl Upstream {
     }
 
     fn seek_again(self: &Arc<Self>, more: u32) {
-        let left = self.line().as_ref().and_then(VecDeque::front).and_then(|passage| passage.left());
+        let left = self.line().as_ref().and_then(VecDeque::front).and_then(|call| call.left());
         if left.is_some_and(|left| left.is_zero()) {
             return self.missed_by(&late());
         }
@@ -303,16 +303,16 @@ impl Upstream {
             let first: VecDeque<_> = waiting.next().into_iter().collect();
             let over = failure.kind() == Kind::TimedOut;
             let (others, mut ended): (VecDeque<_>, VecDeque<_>) =
-                waiting.partition(|passage| over && passage.left().is_some_and(|left| !left.is_zero()));
-            first.into_iter().for_each(|passage| ended.push_front(passage));
+                waiting.partition(|call| over && call.left().is_some_and(|left| !left.is_zero()));
+            first.into_iter().for_each(|call| ended.push_front(call));
             let go_on = !others.is_empty();
             self.sought.store(go_on, Ordering::Release);
             *line = go_on.then_some(others);
             (ended, go_on)
         };
-        for passage in ended {
+        for call in ended {
             self.note(unreached(failure));
-            passage.ended(Outcome::Failed(failure.clone()));
+            call.ended(Outcome::Failed(failure.clone()));
         }
         if others {
             self.seek();
@@ -334,8 +334,8 @@ impl Upstream {
                 }
                 next
             };
-            let Some(passage) = next else { return };
-            self.call(passage);
+            let Some(call) = next else { return };
+            self.call(call);
             let more = self.line().as_ref().is_some_and(|waiting| !waiting.is_empty());
             if more && !self.object.target().is_ready() {
                 // One call at a time goes on a connection of this wire: the next wants one of its own.
@@ -345,9 +345,9 @@ impl Upstream {
     }
 
     /// Sends a call by a way that is ready, and ends it if that fails at once.
-    fn call(self: &Arc<Self>, mut passage: Box<Passage>) {
-        let left = match passage.late() {
-            Some(left) if left.is_zero() => return self.refuse(passage, late()),
+    fn call(self: &Arc<Self>, mut call: Box<ForwardedCall>) {
+        let left = match call.late() {
+            Some(left) if left.is_zero() => return self.refuse(call, late()),
             left => left,
         };
         // What a call has waited, or another try has taken, is taken off its time.
@@ -358,13 +358,13 @@ impl Upstream {
         if let Some(metrics) = &self.common.metrics {
             metrics.calls.inc();
         }
-        if !passage.sent() {
-            return passage.ended(Outcome::Failed(withdrawn()));
+        if !call.sent() {
+            return call.ended(Outcome::Failed(withdrawn()));
         }
-        let route = Arc::clone(&passage.route);
-        let body = passage.body();
+        let route = Arc::clone(&call.route);
+        let body = call.body();
         let more;
-        let headers = match passage.hops() {
+        let headers = match call.hops() {
             0 | 1 => &route.told,
             hops => {
                 more = hops::beside(&route.edits.calls, route.hop, hops);
@@ -372,29 +372,28 @@ impl Upstream {
             }
         };
         if let Some(opaque) = &route.opaque {
-            let (interface, operation, _) = passage.request().passing();
+            let (interface, operation, _) = call.request().passing();
             let method = Method::Named { interface: &interface, operation: &operation };
-            let nothing =
-                passage.request().expects() == Expects::Nothing || opaque.is_oneway(passage.request());
+            let nothing = call.request().expects() == Expects::Nothing || opaque.is_oneway(call.request());
             if headers.is_empty() {
-                return self.pass(passage, &target, method, &body, nothing);
+                return self.pass(call, &target, method, &body, nothing);
             }
-            return self.pass(passage, &target, method, &WithHeaders { values: &body, headers }, nothing);
+            return self.pass(call, &target, method, &WithHeaders { values: &body, headers }, nothing);
         }
-        let Some(operation) = route.interface.operations.get(passage.index) else {
-            return self.refuse(passage, late());
+        let Some(operation) = route.interface.operations.get(call.index) else {
+            return self.refuse(call, late());
         };
-        let values = match passage.arguments(&body, operation) {
+        let values = match call.arguments(&body, operation) {
             Ok(values) => values,
-            Err(failure) => return self.refuse(passage, failure),
+            Err(failure) => return self.refuse(call, failure),
         };
         let encode = |sink: &mut dyn Sink| values.put(&body, &operation.arguments, sink);
         let method = Method::Typed { interface: Some(&route.interface), operation };
         if headers.is_empty() {
-            self.pass(passage, &target, method, &encode, operation.oneway);
+            self.pass(call, &target, method, &encode, operation.oneway);
         } else {
             let with = WithHeaders { values: &encode, headers };
-            self.pass(passage, &target, method, &with, operation.oneway);
+            self.pass(call, &target, method, &with, operation.oneway);
         }
     }
 
@@ -402,7 +401,7 @@ impl Upstream {
     /// completion that ends it.
     fn pass(
         self: &Arc<Self>,
-        passage: Box<Passage>,
+        call: Box<ForwardedCall>,
         target: &Arc<dyn Target>,
         method: Method<'_>,
         arguments: &dyn Encode,
@@ -411,23 +410,23 @@ impl Upstream {
         if oneway && self.common.oneway {
             let sent = target.notify(method, arguments);
             self.note(sent.as_ref().map_or_else(|failure| verdict(failure, true), |()| Verdict::Works));
-            return passage.handed_on(sent);
+            return call.handed_on(sent);
         }
         self.common.outstanding.fetch_add(1, Ordering::AcqRel);
         let under_way = ActiveCall(Arc::clone(self));
-        let note = passage.note();
-        let begins = Beginning::of(&passage);
+        let note = call.note();
+        let begins = Beginning::of(&call);
         let ticket = target.submit(
             method,
             arguments,
             Box::new(move |outcome| {
                 let said = match &outcome {
-                    Outcome::Failed(failure) => verdict(failure, Beginning::is_of(&passage)),
+                    Outcome::Failed(failure) => verdict(failure, Beginning::is_of(&call)),
                     _ => Verdict::Works,
                 };
                 under_way.0.note(said);
                 drop(under_way);
-                passage.ended(outcome);
+                call.ended(outcome);
             }),
         );
         drop(begins);
@@ -438,9 +437,9 @@ impl Upstream {
     }
 
     /// Ends a call that was not given to the target, for a reason of the broker's own.
-    fn refuse(&self, passage: Box<Passage>, failure: Failure) {
+    fn refuse(&self, call: Box<ForwardedCall>, failure: Failure) {
         self.note(Verdict::Nothing);
-        passage.ended(Outcome::Failed(failure));
+        call.ended(Outcome::Failed(failure));
     }
 
     /// A call ended: what that says of the target.
@@ -513,13 +512,13 @@ struct Beginning {
 }
 
 impl Beginning {
-    fn of(passage: &Passage) -> Self {
-        Self { before: BEGINS.replace(std::ptr::from_ref(passage).addr()) }
+    fn of(call: &ForwardedCall) -> Self {
+        Self { before: BEGINS.replace(std::ptr::from_ref(call).addr()) }
     }
 
     /// Whether it is this call that is being given to its target.
-    fn is_of(passage: &Passage) -> bool {
-        BEGINS.get() == std::ptr::from_ref(passage).addr()
+    fn is_of(call: &ForwardedCall) -> bool {
+        BEGINS.get() == std::ptr::from_ref(call).addr()
     }
 }
 

@@ -4,8 +4,8 @@
 //! is served meanwhile may have to be told to that very connection.
 
 use crate::cross::{self, Replace};
-use crate::front::Front;
-use crate::interfaces::{Found, Question};
+use crate::frontend::Frontend;
+use crate::interfaces::{DiscoveredObject, Question};
 use crate::references::ReferenceFlow;
 use crate::route::Route;
 use crate::validate::Reader;
@@ -27,12 +27,12 @@ pub(crate) struct ValueFlow<'s> {
     pub(crate) route: &'s Arc<Route>,
     pub(crate) resolver: Arc<dyn Resolver>,
     /// The listener of the side that gets the values, and that of the side that gave them.
-    pub(crate) to: Option<Arc<Front>>,
-    pub(crate) back: Option<Arc<Front>>,
+    pub(crate) to: Option<Arc<Frontend>>,
+    pub(crate) back: Option<Arc<Frontend>>,
     /// Whether it is the route's callers who get them, and not its targets.
     pub(crate) to_callers: bool,
     /// Objects that were asked for more interfaces.
-    pub(crate) found: &'s [Found],
+    pub(crate) found: &'s [DiscoveredObject],
 }
 
 impl ValueFlow<'_> {

@@ -8,8 +8,8 @@
 //! connection is over (`forget`). Invariants: a call that is kept is sent once, or dropped with its caller; none overtakes another, since a
 //! caller is held until the last one that was kept has been sent; no more than `most` are kept for one caller.
 
+use crate::forwarded_call::ForwardedCall;
 use crate::numbers::ByNumber;
-use crate::passage::Passage;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct WaitingCalls {
     /// How many callers are held: looked at without the lock.
     count: AtomicUsize,
-    callers: Mutex<ByNumber<u64, VecDeque<Box<Passage>>>>,
+    callers: Mutex<ByNumber<u64, VecDeque<Box<ForwardedCall>>>>,
 }
 
 /// What becomes of a call.
@@ -27,13 +27,13 @@ pub(crate) enum Admission {
     /// It waits.
     Waits,
     /// Nothing holds its caller.
-    Free(Box<Passage>),
+    Free(Box<ForwardedCall>),
     /// Too many wait.
-    Full(Box<Passage>),
+    Full(Box<ForwardedCall>),
 }
 
 impl WaitingCalls {
-    fn callers(&self) -> MutexGuard<'_, ByNumber<u64, VecDeque<Box<Passage>>>> {
+    fn callers(&self) -> MutexGuard<'_, ByNumber<u64, VecDeque<Box<ForwardedCall>>>> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,24 +45,24 @@ impl WaitingCalls {
     }
 
     /// Keeps a call whose caller is held.
-    pub(crate) fn keep(&self, mut passage: Box<Passage>, most: usize) -> Admission {
+    pub(crate) fn keep(&self, mut call: Box<ForwardedCall>, most: usize) -> Admission {
         // A caller's first call comes behind its `begin`, on the same thread or one that was told by it.
         if self.count.load(Ordering::Acquire) == 0 {
-            return Admission::Free(passage);
+            return Admission::Free(call);
         }
-        match self.callers().get_mut(&passage.request().link().serial_number()) {
-            Some(waiting) if waiting.len() >= most => Admission::Full(passage),
+        match self.callers().get_mut(&call.request().link().serial_number()) {
+            Some(waiting) if waiting.len() >= most => Admission::Full(call),
             Some(waiting) => {
-                passage.wait();
-                waiting.push_back(passage);
+                call.wait();
+                waiting.push_back(call);
                 Admission::Waits
             }
-            None => Admission::Free(passage),
+            None => Admission::Free(call),
         }
     }
 
     /// The next call of a caller that was held; nothing when none is left, and then the caller is free.
-    pub(crate) fn next(&self, link: u64) -> Option<Box<Passage>> {
+    pub(crate) fn next(&self, link: u64) -> Option<Box<ForwardedCall>> {
         let mut callers = self.callers();
         let next = callers.get_mut(&link).and_then(VecDeque::pop_front);
         if next.is_none() {

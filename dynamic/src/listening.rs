@@ -188,7 +188,7 @@ impl Registration {
     ) -> Result<ListenerRegistration, CallError> {
         let key = Bytes::from(format!("listener-{:016x}", random()));
         let (interface, only) = (self.listener.clone(), self.only.clone());
-        let servant = Called { interface, key: object_key(object), only, listener };
+        let servant = ListenerServant { interface, key: object_key(object), only, listener };
         let reference = node.export_servant(&key, Arc::new(servant));
         let object = object.clone().typed(self.interface.clone());
         let mut registered =
@@ -233,7 +233,7 @@ impl Drop for ListenerRegistration {
 }
 
 /// A listener: each of its operations is a signal.
-struct Called {
+struct ListenerServant {
     interface: Hold<Interface>,
     /// The object that calls.
     key: Bytes,
@@ -241,7 +241,7 @@ struct Called {
     listener: Listener,
 }
 
-impl Servant for Called {
+impl Servant for ListenerServant {
     fn interface(&self) -> &Interface {
         &self.interface
     }

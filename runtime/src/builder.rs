@@ -2,8 +2,8 @@
 
 use crate::layer::Layer;
 use crate::notice::Observer;
-use crate::patience::Latency;
 use crate::quotas::Quotas;
+use crate::spin_wait::Latency;
 use everywire_model::{Limits, Wire};
 use std::sync::Arc;
 use std::time::Duration;

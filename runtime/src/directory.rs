@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     /// Answers calls.
     pub(crate) servant: Arc<dyn Servant>,
     /// The typed servant, for callers in this process.
-    pub(crate) local: Option<Typed>,
+    pub(crate) local: Option<ErasedServant>,
     /// Which of its operations were seen to block, by their numbers: see `worker_pool`.
     pub(crate) records: BlockingRecords,
 }
@@ -45,7 +45,7 @@ impl Entry {
     /// A typed servant.
     pub(crate) fn typed<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
         let skeleton = I::skeleton(Arc::clone(&servant));
-        Self { local: Some(Typed::new(servant)), ..Self::new(skeleton) }
+        Self { local: Some(ErasedServant::new(servant)), ..Self::new(skeleton) }
     }
 
     /// The same behind the layers of its node. Then `local` is gone: a caller in this process that had the
@@ -61,14 +61,14 @@ impl Entry {
 /// A typed servant, with its type erased: an `Arc<Arc<dyn Trait>>` behind `Any`, and the function that knows
 /// what it was.
 #[derive(Clone)]
-pub(crate) struct Typed {
+pub(crate) struct ErasedServant {
     /// An `Arc<dyn Trait>`.
     servant: TypedServant,
     /// The same as another trait, by the identity of the interface.
     as_type: fn(&TypedServant, &str) -> Option<TypedServant>,
 }
 
-impl Typed {
+impl ErasedServant {
     fn new<I: Remote + ?Sized>(servant: Arc<I>) -> Self {
         Self {
             servant: Arc::new(servant),

@@ -25,8 +25,8 @@
 use crate::accepting::{has_left, raise_descriptor_limit};
 use crate::clock::rest;
 use crate::failures::no_loop;
-use crate::patience::{Latency, Patience};
 use crate::shares::{self, GRAIN};
+use crate::spin_wait::{Latency, SpinWait};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
 use bytes::BytesMut;
@@ -200,7 +200,7 @@ fn place(id: PeerId) -> usize {
 
 impl Driver<'_> {
     fn run(&mut self, acceptors: &[Acceptor]) {
-        let mut patience = Patience::new(self.settings.latency);
+        let mut spin_wait = SpinWait::new(self.settings.latency);
         let mut events: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut looks = 0;
         while !self.finished {
@@ -213,11 +213,11 @@ impl Driver<'_> {
                 }
             }
             if busy {
-                patience.rewarded();
-                patience.after_sending(None);
+                spin_wait.rewarded();
+                spin_wait.after_sending(None);
             }
             looks += 1;
-            let idle = !busy && !patience.look_again();
+            let idle = !busy && !spin_wait.look_again();
             if !idle && looks < LOOKS && !self.hot.is_empty() {
                 continue;
             }
@@ -229,9 +229,9 @@ impl Driver<'_> {
             let _ = epoll::wait(self.epoll, spare_capacity(&mut events), timeout.as_ref());
             if !events.is_empty() {
                 if idle {
-                    patience.slept();
+                    spin_wait.slept();
                 }
-                patience.rewarded();
+                spin_wait.rewarded();
             }
             for event in &events {
                 self.handle(event.data.u64(), event.flags, acceptors);

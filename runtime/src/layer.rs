@@ -37,7 +37,7 @@ pub trait Layer: Send + Sync {
 /// What is behind a layer: the layers from number `seen` on, and the servant.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
-    behind: &'a Layered,
+    behind: &'a LayeredServant,
     /// The number of layers that have seen the call.
     seen: usize,
 }
@@ -60,7 +60,7 @@ impl Next<'_> {
 
 /// What is behind a layer, kept for a call that is passed on later.
 pub struct OwnedNext {
-    behind: Layered,
+    behind: LayeredServant,
     seen: usize,
 }
 
@@ -74,7 +74,7 @@ impl OwnedNext {
 
 /// A servant behind the layers of its node.
 #[derive(Clone)]
-struct Layered {
+struct LayeredServant {
     layers: Layers,
     servant: Arc<dyn Servant>,
 }
@@ -84,10 +84,10 @@ pub(crate) type Layers = Arc<[Arc<dyn Layer>]>;
 
 /// The servant behind these layers.
 pub(crate) fn behind(layers: &Layers, servant: Arc<dyn Servant>) -> Arc<dyn Servant> {
-    Arc::new(Layered { layers: Arc::clone(layers), servant })
+    Arc::new(LayeredServant { layers: Arc::clone(layers), servant })
 }
 
-impl Servant for Layered {
+impl Servant for LayeredServant {
     fn interface(&self) -> &Interface {
         self.servant.interface()
     }

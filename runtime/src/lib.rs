@@ -9,7 +9,7 @@
 //!   several calls are under way on a connection, whoever reads hands the others theirs ([`connection`](self)).
 //! * *Shards*: event loops, one a CPU, that serve any number of connections; an idle connection costs memory only. A
 //!   servant that blocks is noticed, and another thread takes its shard over ([`blocking`]).
-//! * *Patience*: both sides look for the next byte for a while, yielding the CPU, before they sleep ([`Latency`]).
+//! * *Adaptive spinning*: both sides look for the next byte for a while, yielding the CPU, before they sleep ([`Latency`]).
 
 #![warn(unsafe_op_in_unsafe_fn)]
 
@@ -18,6 +18,7 @@ mod alarms;
 mod builder;
 mod clock;
 mod connection;
+mod creation;
 mod directory;
 mod emitting;
 mod failures;
@@ -30,11 +31,9 @@ pub mod layer;
 mod lending;
 mod links;
 mod local_target;
-mod making;
 mod monitor;
 mod node;
 mod notice;
-mod patience;
 mod private_connections;
 mod private_count;
 mod quotas;
@@ -45,6 +44,7 @@ mod shared;
 mod shares;
 mod signals;
 mod spans;
+mod spin_wait;
 mod stopping;
 pub mod stranger;
 mod supervisor;
@@ -59,12 +59,12 @@ mod worker_pool;
 
 pub use builder::Builder;
 pub use connection::backward::caller;
+pub use creation::asker;
 pub use lending::{LoanHandle, WeakNode};
-pub use making::asker;
 pub use monitor::Monitor;
 pub use node::Node;
 pub use notice::{Notice, Observer};
-pub use patience::Latency;
 pub use private_connections::PrivateConnections;
 pub use quotas::Quotas;
 pub use shard::blocking;
+pub use spin_wait::Latency;

@@ -150,9 +150,9 @@ impl LocalTarget {
         let endpoint = self.endpoint();
         let mut request = Request::new(index, incoming, link, Arc::clone(&servant));
         // A servant that blocks until this call ends is in it, too.
-        let around = if blocks { Around::here() } else { Around::default() };
+        let enclosing = if blocks { EnclosingCalls::here() } else { EnclosingCalls::default() };
         server.apart(Box::new(move || {
-            let _inside = ServantScope::enter(around, own);
+            let _inside = ServantScope::enter(enclosing, own);
             let _span = spans::serve(&mut request, IN_PROCESS, &endpoint);
             servant.dispatch(request);
         }));
@@ -435,9 +435,9 @@ pub(crate) fn is_waited_for() -> bool {
 
 /// The calls that a thread is in: these, and one of the connection at this address (0: of none).
 #[derive(Default)]
-struct Around(Vec<Weak<ActiveCall>>, usize);
+struct EnclosingCalls(Vec<Weak<ActiveCall>>, usize);
 
-impl Around {
+impl EnclosingCalls {
     fn here() -> Self {
         Self(INSIDE.with_borrow(Vec::clone), connection::served())
     }
@@ -447,16 +447,16 @@ impl Around {
 struct ServantScope(usize, usize);
 
 impl ServantScope {
-    fn enter(around: Around, own: Weak<ActiveCall>) -> Self {
+    fn enter(enclosing: EnclosingCalls, own: Weak<ActiveCall>) -> Self {
         let before = connection::served();
-        if around.1 != 0 {
-            connection::serves(around.1);
+        if enclosing.1 != 0 {
+            connection::serves(enclosing.1);
         }
         INSIDE.with_borrow_mut(|calls| {
             let count = calls.len();
             // Where the pool has no thread, this is the caller's, which knows what it is in.
             if calls.is_empty() {
-                calls.extend(around.0);
+                calls.extend(enclosing.0);
             }
             calls.push(own);
             Self(count, before)

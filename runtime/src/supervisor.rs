@@ -35,7 +35,7 @@ pub(crate) struct Watch {
 
 /// A servant has blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Blocked {
+pub(crate) struct BlockedServant {
     /// Whether it sleeps. What computes gains nothing from a thread of its own the next time.
     pub(crate) asleep: bool,
 }
@@ -53,7 +53,7 @@ impl Watch {
         running: u64,
         calls: u64,
         sleeps: impl FnOnce() -> bool,
-    ) -> Option<Blocked> {
+    ) -> Option<BlockedServant> {
         self.quiet = if running == 0 && calls == self.calls { self.quiet + 1 } else { 0 };
         self.calm = self.calm.saturating_add(1);
         self.calls = calls;
@@ -67,7 +67,7 @@ impl Watch {
             return None;
         }
         self.calm = 0;
-        Some(Blocked { asleep })
+        Some(BlockedServant { asleep })
     }
 
     /// How long it is until the next look; `None`: the shard does nothing, so whoever gives it work wakes the supervisor.

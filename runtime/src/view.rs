@@ -1,9 +1,9 @@
 //! What stands by for every object on a wire, and what that sees of its node.
 
+use crate::creation::CreationScope;
 use crate::directory::Entry;
 use crate::failures::stopped;
 use crate::housekeeper::NodeMaintenance;
-use crate::making::Making;
 use crate::notice::Notice;
 use crate::shared::{Shared, WireDefaults};
 use crate::sync::{read, write};
@@ -75,7 +75,7 @@ impl Objects for View {
         let node = self.node.upgrade()?;
         let class = node.directory.class(class)?;
         let key = node.directory.fresh_key();
-        let _making = Making::for_asker(asker);
+        let _creation = CreationScope::for_asker(asker);
         Some((class.make)(&key).map(|entries| {
             entries.into_iter().for_each(|entry| node.export(&key, entry));
             key

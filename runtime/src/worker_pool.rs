@@ -171,12 +171,12 @@ impl Pool {
         let number = state.numbers;
         state.jobs.push_back((number, job));
         match state.call_up() {
-            Some(Called::Idle) => {
+            Some(WorkerChoice::Idle) => {
                 drop(state);
                 bell.notify_one();
                 return Ok(());
             }
-            Some(Called::New) => {}
+            Some(WorkerChoice::New) => {}
             None => {
                 let watch = state.needs_watch();
                 drop(state);
@@ -239,28 +239,28 @@ impl Pool {
 }
 
 /// Who was called up for a job: one that is to be woken, or one that is to be started.
-enum Called {
+enum WorkerChoice {
     Idle,
     New,
 }
 
 impl State {
     /// Counts a thread for a job for which nobody is called yet, if one more may be awake.
-    fn call_up(&mut self) -> Option<Called> {
+    fn call_up(&mut self) -> Option<WorkerChoice> {
         if self.jobs.len() <= self.called || self.are_enough() {
             return None;
         }
         if self.idle > 0 {
             self.idle -= 1;
             self.called += 1;
-            return Some(Called::Idle);
+            return Some(WorkerChoice::Idle);
         }
         if self.threads >= self.most {
             return None;
         }
         self.threads += 1;
         self.called += 1;
-        Some(Called::New)
+        Some(WorkerChoice::New)
     }
 
     /// One that was called could not be started.
@@ -296,8 +296,8 @@ fn call_up_all(shared: &Arc<(Mutex<State>, Condvar)>) {
     let mut state = lock(&shared.0);
     while let Some(called) = state.call_up() {
         match called {
-            Called::Idle => shared.1.notify_one(),
-            Called::New => {
+            WorkerChoice::Idle => shared.1.notify_one(),
+            WorkerChoice::New => {
                 drop(state);
                 let started = start(Arc::clone(shared)).is_ok();
                 state = lock(&shared.0);

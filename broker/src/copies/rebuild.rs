@@ -5,7 +5,7 @@
 //! what the wire says before (greetings); and no more conversations are kept than [`MOST`] until their answers are copied.
 
 use super::{Copy, CopyKind};
-use crate::front::Front;
+use crate::frontend::Frontend;
 use bytes::{Bytes, BytesMut};
 use everywire_model::{
     Answer, BindAddress, Body, Call, CallId, Config, Encode, Encoded, Event, Expects, Failure, Initiator,
@@ -185,7 +185,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    pub(super) fn of(near: &Front, request: &Request, answers: bool) -> Self {
+    pub(super) fn of(near: &Frontend, request: &Request, answers: bool) -> Self {
         let (interface, _, _) = request.passing();
         let (address, key) = (near.bound().to_owned(), Bytes::copy_from_slice(request.key()));
         Self { wire: near.wire, address, key, interface, expects: request.expects(), answers }

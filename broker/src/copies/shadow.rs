@@ -1,6 +1,6 @@
 //! Copies by another route: the same call, of which nobody hears the answer.
 
-use crate::passage::Passage;
+use crate::forwarded_call::ForwardedCall;
 use crate::route::Route;
 use bytes::Bytes;
 use everywire::layer::CallerIdentity;
@@ -27,7 +27,7 @@ pub(super) fn send(to: &Arc<Route>, from: &Route, index: usize, body: &Body) -> 
     };
     let link = Arc::new(NullLink(target.object.target().resolver()));
     let request = Request::new(index, incoming, link, Arc::new(Shadow(Arc::clone(to))));
-    Passage::begin(request, to, &CallerIdentity::default(), None, None);
+    ForwardedCall::begin(request, to, &CallerIdentity::default(), None, None);
     true
 }
 

@@ -299,16 +299,21 @@ fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
     wrong(&iiop, "a caller on dcom cannot be sent to a target on giop");
 }
 
-/// Where nobody reads bodies, references in them stay what they are; the check says so, where the wire has references.
+/// Where nobody reads bodies, references in them stay what they are; the check says so, where the wire has references. It says as well
+/// where callers have objects of their own.
 #[test]
-fn a_check_says_which_calls_do_not_come_back_by_the_broker() {
+fn a_check_says_which_calls_lead_past_the_broker_and_to_objects_of_their_own() {
     let contract = format!("contract = \"{}\"\ninterface = \"Shop\"\n", contract());
     let past = "references in bodies lead past the broker";
     let there = "callers learn where the target is, and call it there";
+    let own = "each caller that asks for the object has one of its own at the target";
     for (front, to, more, expected) in [
         ("iiop://127.0.0.1:0", "iiop://h:1/shop", "", past),
         ("dcom://127.0.0.1:0?level=none", "dcom://h/shop", "", past),
         ("iiop://127.0.0.1:0", "iiop://h:1/shop", &*contract, ""),
+        ("dcom://127.0.0.1:0?level=none", "dcom://h/shop", &*contract, own),
+        ("dcom://127.0.0.1:0?level=none", "iiop://h:1/shop", &*contract, ""),
+        ("iiop://127.0.0.1:0", "dcom://h/shop", &*contract, ""),
         ("net.tcp://127.0.0.1:0?security=none", "net.tcp://h:1/shop?security=none", "", ""),
         ("dcom://127.0.0.1:0?level=none", "dcom://h/shop", "mode = \"redirect\"", there),
         ("iiop://127.0.0.1:0", "iiop://h:1/shop", "mode = \"redirect\"", there),

@@ -192,7 +192,7 @@ pub(super) fn shape_of(told: &Json, notation: &dyn Notation) -> Result<Shape, St
 
 /// A struct or union that is being read, as its parts may name it.
 #[derive(Clone)]
-struct Around {
+struct OpenDefinition {
     name: String,
     /// Its JSON, from which each level is read again.
     told: Arc<Map<String, Json>>,
@@ -204,7 +204,7 @@ struct Around {
 #[derive(Clone)]
 struct Listener {
     /// The structs and unions around the part that is read, the outermost first.
-    open: Vec<Around>,
+    open: Vec<OpenDefinition>,
     types: Types,
 }
 
@@ -237,7 +237,7 @@ impl Notation for Listener {
 /// One level of a type that contains itself; it holds the text and no other level above it.
 struct Level<T> {
     listener: Listener,
-    around: Around,
+    around: OpenDefinition,
     made: OnceLock<T>,
 }
 
@@ -366,14 +366,14 @@ impl Listener {
     fn recursive<T: Send + Sync + 'static>(
         &mut self,
         object: &Map<String, Json>,
-        read: fn(&mut Self, &Around, usize) -> Result<T, String>,
+        read: fn(&mut Self, &OpenDefinition, usize) -> Result<T, String>,
         depth: usize,
         shape: fn(Hold<T>) -> Shape,
     ) -> Result<Shape, String>
     where
         Level<T>: Unfold<T>,
     {
-        let around = Around {
+        let around = OpenDefinition {
             name: text(object, "name"),
             told: Arc::new(object.clone()),
             named: Arc::new(AtomicBool::new(false)),
@@ -387,7 +387,7 @@ impl Listener {
         Ok(shape(Hold::Again(Arc::new(Level { listener, around, made: OnceLock::from(made) }))))
     }
 
-    fn structure(&mut self, around: &Around, depth: usize) -> Result<Struct, String> {
+    fn structure(&mut self, around: &OpenDefinition, depth: usize) -> Result<Struct, String> {
         self.inside(around, |listener| {
             let mut fields = Vec::new();
             for field in list(around.told.get("fields").ok_or("a struct has no `fields`")?)? {
@@ -398,7 +398,7 @@ impl Listener {
         })
     }
 
-    fn union(&mut self, around: &Around, depth: usize) -> Result<Union, String> {
+    fn union(&mut self, around: &OpenDefinition, depth: usize) -> Result<Union, String> {
         self.inside(around, |listener| {
             let told = around.told.get("discriminator").ok_or("a union has no `discriminator`")?;
             let discriminator = listener.shape(told, depth)?;
@@ -419,7 +419,7 @@ impl Listener {
     /// Reads parts that may name this struct or union.
     fn inside<T>(
         &mut self,
-        around: &Around,
+        around: &OpenDefinition,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
     ) -> Result<T, String> {
         self.open.push(around.clone());

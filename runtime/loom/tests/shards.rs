@@ -95,9 +95,9 @@ fn nobody_is_deposed_for_a_call_that_has_ended() {
     explore(3, || {
         let (house, supervisor) = House::watched();
         let leads = house.terms.finish(1, 1);
-        assert_eq!(house.terms.is(1), leads, "preempted after it was told to leader on");
+        assert_eq!(house.terms.is(1), leads, "preempted after it was told to lead on");
         supervisor.join().unwrap();
-        assert_eq!(house.terms.is(1), leads, "preempted after it was told to leader on");
+        assert_eq!(house.terms.is(1), leads, "preempted after it was told to lead on");
         house.end();
     });
 }

@@ -4,7 +4,7 @@
 //! there is room; *running*; over. Invariant: `Core::apart` counts those that are not over, and each counts in the weight of the connection
 //! (`weighing`). A call whose caller has left is not begun, unless it wants no answer.
 
-use super::state::{After, ApartCall, Connection, Core, serves};
+use super::state::{ApartCall, Connection, Core, DeferredAction, serves};
 use crate::directory::CachedLookup;
 use crate::worker_pool::{Job, blocking_records};
 use everywire_model::{Expects, Incoming};
@@ -66,7 +66,7 @@ impl Connection {
     fn unpark_all(self: &Arc<Self>, core: &mut Core) {
         for call in std::mem::take(&mut core.parked) {
             if let Err(job) = self.queue_apart(call) {
-                core.after.push(After::Run(job));
+                core.deferred.push(DeferredAction::Run(job));
             }
         }
     }

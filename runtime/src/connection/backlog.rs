@@ -20,21 +20,21 @@ const HOLD: Duration = Duration::from_millis(2);
 
 /// What the node was told.
 #[derive(Default)]
-struct Weighed {
+struct ReportedBacklog {
     /// Nothing as long as nothing was to be told.
-    seat: Option<Seat>,
+    registration: Option<Registration>,
     octets: usize,
     /// The calls were given up: nothing waits any more, whatever is counted here.
     over: bool,
 }
 
 /// A connection among those that are weighed, for as long as this lives.
-struct Seat {
+struct Registration {
     shares: Arc<Shares>,
     number: u64,
 }
 
-impl Drop for Seat {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.shares.leave(self.number);
     }
@@ -45,7 +45,7 @@ impl Drop for Seat {
 pub(super) struct Backlog {
     calls: AtomicUsize,
     octets: AtomicUsize,
-    weighed: Mutex<Weighed>,
+    weighed: Mutex<ReportedBacklog>,
     /// Threads that read on slowly sleep here.
     slow: Mutex<()>,
     caught_up: Condvar,
@@ -91,20 +91,20 @@ impl Backlog {
         }
         weighed.octets = octets;
         if octets == 0 {
-            weighed.seat = None;
+            weighed.registration = None;
             return false;
         }
-        let seat = weighed.seat.get_or_insert_with(|| Seat {
+        let registration = weighed.registration.get_or_insert_with(|| Registration {
             number: shares.attend(source(), connection),
             shares: Arc::clone(shares),
         });
-        shares.weigh(seat.number, octets)
+        shares.weigh(registration.number, octets)
     }
 
     /// The calls that wait were given up. Returns what the node was told that they hold.
     pub(super) fn give_up(&self) -> usize {
         let mut weighed = lock(&self.weighed);
-        (weighed.seat, weighed.over) = (None, true);
+        (weighed.registration, weighed.over) = (None, true);
         std::mem::take(&mut weighed.octets)
     }
 

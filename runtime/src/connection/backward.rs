@@ -39,12 +39,12 @@ pub fn caller() -> Option<Object> {
 }
 
 /// While it lives, the calling thread serves a call of a connection. Calls may be nested on one thread.
-pub(super) struct Calling {
+pub(super) struct ServingScope {
     /// The call that was being served before, if it was: of the same connection, unless it is said.
     before: Option<Option<Weak<Connection>>>,
 }
 
-impl Calling {
+impl ServingScope {
     pub(super) fn on(connection: &Arc<Connection>) -> Self {
         CALLING.with_borrow_mut(|served| {
             let interrupts = std::mem::replace(&mut served.now, true);
@@ -55,7 +55,7 @@ impl Calling {
     }
 }
 
-impl Drop for Calling {
+impl Drop for ServingScope {
     fn drop(&mut self) {
         CALLING.with_borrow_mut(|served| match self.before.take() {
             None => served.now = false,

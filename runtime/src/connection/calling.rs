@@ -21,7 +21,7 @@ use super::call_completion::CallCompletion;
 use super::company::{COMPANY, TOGETHER};
 use super::core_guard::CoreGuard;
 use super::deadlines::sooner;
-use super::state::{Armed, Connection, Core, PendingCall, Waiter};
+use super::state::{Connection, Core, PendingCall, RequestedEvents, Waiter};
 use crate::failures::timed_out;
 use crate::shard;
 use everywire_model::{
@@ -243,7 +243,7 @@ impl Connection {
     pub(crate) fn pump(self: &Arc<Self>) {
         let mut core = self.enter();
         if !self.is_lasting() || core.armed.room {
-            core.armed = Armed::default();
+            core.armed = RequestedEvents::default();
         }
         if core.failed.is_some() {
             return;
@@ -362,7 +362,7 @@ impl Connection {
         if core.company > 0 {
             core = self.send_together(core);
         } else {
-            core.patience.after_sending(Some(&self.stream));
+            core.spin_wait.after_sending(Some(&self.stream));
         }
         let mut looks = 0_u32;
         loop {
@@ -383,7 +383,7 @@ impl Connection {
             {
                 // Another thread handed out the events while this one let go of the lock: the event loop, when it looked at the time.
                 core.reading = false;
-                core.patience.rewarded();
+                core.spin_wait.rewarded();
                 self.pass_on(core);
                 return outcome;
             }
@@ -396,13 +396,13 @@ impl Connection {
             }
             let blind = looks == 0 && self.sleeps_at_once(&mut core);
             let moved = !blind && self.make_progress(&mut core);
-            if looks == 0 && !blind && core.patience.sleeps() && self.is_told_of() && !self.is_over_tcp() {
-                core.patience.glanced(moved);
+            if looks == 0 && !blind && core.spin_wait.sleeps() && self.is_told_of() && !self.is_over_tcp() {
+                core.spin_wait.glanced(moved);
             }
             if moved {
-                core.patience.rewarded();
+                core.spin_wait.rewarded();
             }
-            let again = moved || (!blind && core.patience.wants_another_look());
+            let again = moved || (!blind && core.spin_wait.wants_another_look());
             looks = looks.wrapping_add(1);
             let behind = moved && self.backlog.is_behind();
             // Also a thread that always has something to read for the others ends in time.
@@ -426,7 +426,7 @@ impl Connection {
                     continue;
                 }
                 if !moved {
-                    core.patience.give_way();
+                    core.spin_wait.give_way();
                 }
                 if self.contenders.load(Ordering::Relaxed) > 0 {
                     drop(core);
@@ -463,7 +463,7 @@ impl Connection {
             self.deliver(core, other);
         }
         core.reading = false;
-        core.patience.rewarded();
+        core.spin_wait.rewarded();
     }
 
     /// Does what the session has to do by now, before its thread sleeps. Returns when it wants to be looked at again.
@@ -569,14 +569,15 @@ impl Connection {
         self.remind(core);
         let listening = self.is_listening(core) || self.is_lasting();
         let awaited = !core.waiting.is_empty() || (listening && !self.is_behind());
-        let wanted = Armed { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
+        let wanted =
+            RequestedEvents { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
         let bell = self.stream.watched().1.is_some();
-        if wanted == Armed::default() || (wanted == core.armed && !bell) {
+        if wanted == RequestedEvents::default() || (wanted == core.armed && !bell) {
             return;
         }
         if let Some(registration) = self.registration() {
             // Asked for before and not told yet: still wanted. A bell must be asked for anew, a thread may have heard it.
-            core.armed = Armed { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
+            core.armed = RequestedEvents { bytes: wanted.bytes || core.armed.bytes, room: wanted.room };
             registration.arm(&self.stream, core.armed.bytes, wanted.room, self.is_lasting());
         }
     }

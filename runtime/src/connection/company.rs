@@ -13,8 +13,8 @@ use super::core_guard::CoreGuard;
 use super::reply_slot::ReplySlot;
 use super::state::{Connection, PendingCall, Waiter};
 use crate::failures::timed_out;
-use crate::patience::{Patience, yield_cpu};
 use crate::shard;
+use crate::spin_wait::{SpinWait, yield_cpu};
 use everywire_model::{Body, CallId, Outcome};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) const TOGETHER: usize = 16 << 10;
 
 thread_local! {
     /// How eagerly this thread waits for what another one reads.
-    static WAITING: RefCell<Option<Patience>> = const { RefCell::new(None) };
+    static WAITING: RefCell<Option<SpinWait>> = const { RefCell::new(None) };
 }
 
 impl Connection {
@@ -35,12 +35,12 @@ impl Connection {
     /// leave in one go.
     #[cold]
     pub(super) fn send_together<'c>(&'c self, mut core: CoreGuard<'c>) -> CoreGuard<'c> {
-        if core.patience.gives_way_after_sending(None) {
+        if core.spin_wait.gives_way_after_sending(None) {
             core = self.let_others(core);
         }
         if !core.session.transmit().is_empty() {
             self.send_or_lose(&mut core);
-            if core.patience.wants_another_look() {
+            if core.spin_wait.wants_another_look() {
                 core = self.let_others(core);
             }
         }
@@ -56,7 +56,7 @@ impl Connection {
         let took = yield_cpu();
         let mut core = self.enter();
         core.looking = false;
-        core.patience.gave_among_others(took);
+        core.spin_wait.gave_among_others(took);
         core
     }
 
@@ -94,7 +94,7 @@ impl Connection {
         }
         let told = told || {
             let told = reply_slot.sleep(until);
-            WAITING.with_borrow_mut(|patience| patience.as_mut().map(Patience::slept));
+            WAITING.with_borrow_mut(|spin_wait| spin_wait.as_mut().map(SpinWait::slept));
             told
         };
         if !told {
@@ -129,14 +129,14 @@ impl Connection {
 
     /// Lets the reader run, then looks whether there is something in the slot.
     fn look_once(&self, reply_slot: &ReplySlot) -> bool {
-        WAITING.with_borrow_mut(|patience| {
-            let patience = patience.get_or_insert_with(|| Patience::new(self.node.builder.latency));
-            if patience.gives_way_after_sending(None) {
-                patience.give_way_among_others();
+        WAITING.with_borrow_mut(|spin_wait| {
+            let spin_wait = spin_wait.get_or_insert_with(|| SpinWait::new(self.node.builder.latency));
+            if spin_wait.gives_way_after_sending(None) {
+                spin_wait.give_way_among_others();
             }
             let told = reply_slot.is_told();
             if told {
-                patience.rewarded();
+                spin_wait.rewarded();
             }
             told
         })
@@ -144,17 +144,17 @@ impl Connection {
 
     /// Looks for a while, before its thread sleeps: to be woken costs more than most calls do.
     fn look(&self, reply_slot: &ReplySlot) -> bool {
-        WAITING.with_borrow_mut(|patience| {
-            let patience = patience.get_or_insert_with(|| Patience::new(self.node.builder.latency));
+        WAITING.with_borrow_mut(|spin_wait| {
+            let spin_wait = spin_wait.get_or_insert_with(|| SpinWait::new(self.node.builder.latency));
             loop {
                 if reply_slot.is_told() {
-                    patience.rewarded();
+                    spin_wait.rewarded();
                     return true;
                 }
-                if !patience.wants_another_look() {
+                if !spin_wait.wants_another_look() {
                     return false;
                 }
-                patience.give_way_among_others();
+                spin_wait.give_way_among_others();
             }
         })
     }

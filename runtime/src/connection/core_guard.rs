@@ -1,8 +1,8 @@
 //! The lock on a connection, and what is put off until it is let go: code of others never runs under it.
 
 use super::deferred_list::DeferredList;
-use super::state::{After, Connection, Core, ENTRIES};
-use crate::patience::make_way;
+use super::state::{Connection, Core, DeferredAction, ENTRIES};
+use crate::spin_wait::make_way;
 use crate::sync::lock;
 use crate::worker_pool::waits_for_lock;
 use std::ops::{Deref, DerefMut};
@@ -53,7 +53,7 @@ impl Connection {
 struct DeferredActions<'c> {
     connection: &'c Connection,
     /// Mostly nothing: then letting go costs no more than the lock does.
-    list: DeferredList<After>,
+    list: DeferredList<DeferredAction>,
 }
 
 impl<'c> CoreGuard<'c> {
@@ -86,7 +86,7 @@ impl Drop for CoreGuard<'_> {
         if connection.serial {
             connection.turns.note(self.core.session.outstanding() > 0);
         }
-        if !self.core.after.is_empty() || self.core.heavy {
+        if !self.core.deferred.is_empty() || self.core.heavy {
             self.put_off();
         }
     }
@@ -97,9 +97,9 @@ impl CoreGuard<'_> {
     #[inline(never)]
     fn put_off(&mut self) {
         if std::mem::take(&mut self.core.heavy) {
-            self.core.after.push(After::MakeRoom);
+            self.core.deferred.push(DeferredAction::MakeRoom);
         }
-        self.put_off.list = std::mem::take(&mut self.core.after);
+        self.put_off.list = std::mem::take(&mut self.core.deferred);
     }
 }
 
@@ -115,29 +115,29 @@ impl Drop for DeferredActions<'_> {
 impl DeferredActions<'_> {
     #[cold]
     #[inline(never)]
-    fn catch_up(&self, (first, more): (After, Vec<After>)) {
-        for after in std::iter::once(first).chain(more) {
+    fn catch_up(&self, (first, more): (DeferredAction, Vec<DeferredAction>)) {
+        for action in std::iter::once(first).chain(more) {
             // What panics has told the log. The others still get theirs: signals wait until an answer in order was told.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.see_to(after)));
+            let _ = catch_unwind(AssertUnwindSafe(|| self.see_to(action)));
         }
     }
 
-    fn see_to(&self, after: After) {
-        match after {
-            After::Complete(asker, outcome) => asker.tell(outcome),
-            After::InOrder(asker, outcome) => {
+    fn see_to(&self, action: DeferredAction) {
+        match action {
+            DeferredAction::Complete(asker, outcome) => asker.tell(outcome),
+            DeferredAction::InOrder(asker, outcome) => {
                 // Whatever becomes of it, those behind it get their turn.
                 let _ = catch_unwind(AssertUnwindSafe(|| asker.tell(outcome)));
                 if self.connection.event_queue.told() {
                     self.connection.rouse();
                 }
             }
-            After::GoOn(call) => call.begin(&self.connection.node),
-            After::Notice(notice) => self.connection.node.notice(&notice),
-            After::Left(failure) => self.connection.left(&failure),
-            After::Forget(subscriber) => drop(subscriber),
-            After::MakeRoom => self.connection.allowance.make_room(),
-            After::Hear(servants, call) => {
+            DeferredAction::GoOn(call) => call.begin(&self.connection.node),
+            DeferredAction::Notice(notice) => self.connection.node.notice(&notice),
+            DeferredAction::Left(failure) => self.connection.left(&failure),
+            DeferredAction::Forget(subscriber) => drop(subscriber),
+            DeferredAction::MakeRoom => self.connection.allowance.make_room(),
+            DeferredAction::Hear(servants, call) => {
                 for servant in servants {
                     match call {
                         Some(call) => servant.cancelled(self.connection, call),
@@ -145,15 +145,17 @@ impl DeferredActions<'_> {
                     }
                 }
             }
-            After::Heard(servants, heard) => {
+            DeferredAction::Heard(servants, heard) => {
                 servants.iter().for_each(|servant| servant.heard(self.connection, &heard));
             }
-            After::Opened(servants, link) => servants.iter().for_each(|servant| servant.opened(&link)),
-            After::Run(job) => {
+            DeferredAction::Opened(servants, link) => {
+                servants.iter().for_each(|servant| servant.opened(&link))
+            }
+            DeferredAction::Run(job) => {
                 (job.run)();
             }
-            After::NotBegun(calls) => drop(calls),
-            After::Stale(found) => drop(found),
+            DeferredAction::NotBegun(calls) => drop(calls),
+            DeferredAction::Stale(found) => drop(found),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! events are delivered, because what they lead to may come here again. Nothing of others runs under the lock:
 //! it is put into `after`, and done when the lock is free. Each waiter gets exactly one outcome.
 
-use super::state::{After, Connection, Core, LINGER, Role, Waiter};
+use super::state::{Connection, Core, DeferredAction, LINGER, Role, Waiter};
 use crate::clock::lately;
 use crate::notice::Notice;
 use crate::transport::Stream;
@@ -64,7 +64,7 @@ impl Connection {
     /// Tells the node's observer why this peer is refused something.
     pub(super) fn tell_refused(&self, core: &mut Core, why: String) {
         let peer = self.stream.peer(self.endpoint.transport()).text;
-        core.after.push(After::Notice(Notice::Refused { peer, why }));
+        core.deferred.push(DeferredAction::Notice(Notice::Refused { peer, why }));
     }
 
     /// The peer broke the protocol. The observer is told, then the peer in the wire's words, and whoever
@@ -73,7 +73,11 @@ impl Connection {
     pub(super) fn refuse(&self, core: &mut Core, violation: Violation) {
         let peer = self.stream.peer(self.endpoint.transport()).text;
         let called = (!self.is_accepted()).then(|| self.endpoint.clone());
-        core.after.push(After::Notice(Notice::Violation { peer, violation: violation.clone(), called }));
+        core.deferred.push(DeferredAction::Notice(Notice::Violation {
+            peer,
+            violation: violation.clone(),
+            called,
+        }));
         let failure = core.session.refusal().unwrap_or_else(|| violation.into()).at(&self.endpoint);
         core.session.disconnected(&failure);
         self.deliver_all(core);
@@ -119,7 +123,7 @@ impl Connection {
         if !core.parked.is_empty() {
             let parked = std::mem::take(&mut core.parked);
             core.apart -= parked.len();
-            core.after.push(After::NotBegun(parked));
+            core.deferred.push(DeferredAction::NotBegun(parked));
         }
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
@@ -136,14 +140,14 @@ impl Connection {
         let mut hear = self.node.directory.prefix_servants();
         hear.extend(self.backward.get().cloned());
         if !hear.is_empty() {
-            core.after.push(After::Hear(hear, None));
+            core.deferred.push(DeferredAction::Hear(hear, None));
         }
         if self.role == Role::Joined && core.peer.is_some() {
-            core.after.push(After::Left(failure));
+            core.deferred.push(DeferredAction::Left(failure));
         }
         let may_be_called = self.is_serving() || self.capabilities.callbacks_on_connection;
         if may_be_called && self.node.is_observed() {
-            core.after.push(After::Notice(Notice::Closed { link: self.serial_number }));
+            core.deferred.push(DeferredAction::Notice(Notice::Closed { link: self.serial_number }));
         }
     }
 
@@ -159,7 +163,7 @@ impl Connection {
         core.in_turn = left;
         for (incoming, found) in gone {
             self.let_go(core, incoming.id);
-            core.after.push(After::Stale(found));
+            core.deferred.push(DeferredAction::Stale(found));
             if core.failed.is_none() {
                 let withdrawn =
                     Failure::new(Kind::Cancelled, Initiator::Peer, "the caller withdrew the call");
@@ -190,7 +194,7 @@ impl Connection {
                         Waiter::Future(asker) if ends && self.keeps_order(core) => {
                             // Mostly no signal is on its way: then the answer is told when the lock is free, with no task in between.
                             if self.tells_at_once(core) && self.event_queue.claim() {
-                                core.after.push(After::InOrder(asker, outcome));
+                                core.deferred.push(DeferredAction::InOrder(asker, outcome));
                             } else {
                                 self.event_queue.answer(asker, outcome);
                                 self.rouse();
@@ -219,7 +223,7 @@ impl Connection {
             Event::Signal { subscriptions, heard } if subscriptions.is_empty() => {
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() && self.role == Role::Accepted {
-                    core.after.push(After::Heard(hear, *heard));
+                    core.deferred.push(DeferredAction::Heard(hear, *heard));
                 }
             }
             Event::Signal { subscriptions, heard } => self.hear(core, &subscriptions, *heard),
@@ -234,10 +238,13 @@ impl Connection {
                 self.drop_waiting(core, Some(id));
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() {
-                    core.after.push(After::Hear(hear, Some(id)));
+                    core.deferred.push(DeferredAction::Hear(hear, Some(id)));
                 }
                 if self.node.is_observed() {
-                    core.after.push(After::Notice(Notice::Withdrawn { link: self.serial_number, call: id }));
+                    core.deferred.push(DeferredAction::Notice(Notice::Withdrawn {
+                        link: self.serial_number,
+                        call: id,
+                    }));
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! A connection as servants see it: where their answers go.
 
 use super::backward;
-use super::state::{After, Connection};
+use super::state::{Connection, DeferredAction};
 use crate::clock::lately;
 use crate::notice::Notice;
 use crate::signals::PATIENCE;
@@ -17,7 +17,7 @@ impl Link for Connection {
         self.let_go(&mut core, id);
         // A result that does not encode has become a failure for the caller; here it is only worth a notice.
         if let Err(failure) = core.session.answer(id, answer) {
-            core.after.push(After::Notice(Notice::Unanswered { failure }));
+            core.deferred.push(DeferredAction::Notice(Notice::Unanswered { failure }));
         }
         // The thread that serves this connection sends its replies when it has served all that came together.
         if !self.sends_later() {

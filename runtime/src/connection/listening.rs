@@ -19,7 +19,7 @@
 //! ends. The quota `unsent` is what may wait for a peer to read before its emitter waits too. `TOGETHER`
 //! octets of signals may go with an answer.
 
-use super::state::{After, Connection, Core};
+use super::state::{Connection, Core, DeferredAction};
 use crate::shard;
 use crate::signals::Subscriber;
 use bytes::Bytes;
@@ -51,7 +51,7 @@ impl Connection {
             }
             if core.peer.is_some() {
                 let routed = core.session.is_routed();
-                core.patience.behind_router(routed, !self.is_serving());
+                core.spin_wait.behind_router(routed, !self.is_serving());
                 self.routed.store(routed, Ordering::Relaxed);
                 // What was sent along with the last word of the greeting must not wait for the first call.
                 let _ = self.flush(&mut core);
@@ -224,7 +224,7 @@ impl Connection {
             let _ = self.flush(&mut core);
             self.arm(&mut core);
         }
-        core.after.push(After::Forget(subscriber));
+        core.deferred.push(DeferredAction::Forget(subscriber));
     }
 
     /// Queues a signal for those whom it is for; a flood ends the connection.

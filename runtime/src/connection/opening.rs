@@ -5,11 +5,11 @@
 use super::backlog::Backlog;
 use super::call_gate::CallGate;
 use super::deferred_list::DeferredList;
-use super::state::{Armed, Connection, Core, Role, SERIAL_NUMBERS, Watch};
+use super::state::{Connection, Core, RequestedEvents, Role, SERIAL_NUMBERS, Watch};
 use super::waker::ConnectionWaker;
-use crate::patience::Patience;
 use crate::quotas::Allowance;
 use crate::shared::Shared;
+use crate::spin_wait::SpinWait;
 use crate::transport::Stream;
 use bytes::BytesMut;
 use everywire_model::{Config, Endpoint, Failure, LayerSide, Profile, Purpose, Session, Wire};
@@ -74,7 +74,7 @@ impl Connection {
             sending: Vec::new(),
             listeners: HashMap::new(),
             overheard: VecDeque::new(),
-            after: DeferredList::default(),
+            deferred: DeferredList::default(),
             reading: false,
             pumping: false,
             reads_asleep: false,
@@ -82,10 +82,10 @@ impl Connection {
             bounded: false,
             looking: false,
             company: 0,
-            armed: Armed::default(),
+            armed: RequestedEvents::default(),
             watched: Watch::REQUESTS,
             turn_queued: false,
-            patience: Patience::new(node.builder.latency),
+            spin_wait: SpinWait::new(node.builder.latency),
             remembered: None,
             in_turn: VecDeque::new(),
             apart: 0,

@@ -106,9 +106,9 @@ impl Connection {
     pub(super) fn sleeps_at_once(&self, core: &mut Core) -> bool {
         self.is_told_of()
             && core.company == 0
-            && core.patience.sleeps_at_once()
+            && core.spin_wait.sleeps_at_once()
             && core.session.transmit().is_empty()
-            && (self.is_over_tcp() || !core.patience.glances_now())
+            && (self.is_over_tcp() || !core.spin_wait.glances_now())
     }
 
     /// The thread that reads sleeps until something can be done, in its read if it can. Other threads may
@@ -137,14 +137,14 @@ impl Connection {
                 self.lose(&mut core, &error);
             }
             if moved {
-                core.patience.slept();
+                core.spin_wait.slept();
             }
             if !over {
                 return core;
             }
         }
         core = self.sleep(core, until);
-        core.patience.slept();
+        core.spin_wait.slept();
         core
     }
 

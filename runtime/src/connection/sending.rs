@@ -1,7 +1,7 @@
 //! Handing to the transport what the session has to send.
 
 use super::state::{Connection, Core, PIECE, SERVING, YIELDS};
-use crate::patience::make_way;
+use crate::spin_wait::make_way;
 use std::io::{self, ErrorKind};
 
 impl Connection {

@@ -22,9 +22,9 @@
 //! (`weighing`), silence ends it (`deadlines`). Messages themselves are checked by the session; a violation
 //! ends the connection.
 
-use super::backward::Calling;
+use super::backward::ServingScope;
 use super::core_guard::CoreGuard;
-use super::state::{After, Connection, Core, READS, ServeOutcome, Watch, serves};
+use super::state::{Connection, Core, DeferredAction, READS, ServeOutcome, Watch, serves};
 use crate::clock::lately;
 use crate::directory::{CachedLookup, LookupResult};
 use crate::failures::{ending, no_object};
@@ -242,7 +242,7 @@ impl Connection {
     pub(super) fn tell_of(self: &Arc<Self>, core: &mut Core) {
         let hear = self.node.directory.prefix_servants();
         if !hear.is_empty() {
-            core.after.push(After::Opened(hear, Arc::clone(self) as Arc<dyn Link>));
+            core.deferred.push(DeferredAction::Opened(hear, Arc::clone(self) as Arc<dyn Link>));
         }
     }
 
@@ -525,7 +525,7 @@ impl Connection {
     ) {
         let mut request = Request::new(index, incoming, Arc::clone(self) as _, Arc::clone(servant));
         let _span = spans::serve(&mut request, self.wire.name(), &self.endpoint);
-        let _caller = self.capabilities.callbacks_on_connection.then(|| Calling::on(self));
+        let _caller = self.capabilities.callbacks_on_connection.then(|| ServingScope::on(self));
         // A servant that panics drops its request, which answers the caller; the panic hook has told the log.
         let _ = catch_unwind(AssertUnwindSafe(|| servant.dispatch(request)));
     }

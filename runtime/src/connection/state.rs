@@ -23,12 +23,12 @@ use super::deferred_list::DeferredList;
 use super::reply_slot::ReplySlot;
 use crate::directory::CachedLookup;
 use crate::notice::Notice;
-use crate::patience::Patience;
 use crate::private_count::PrivateConnection;
 use crate::quotas::Allowance;
 use crate::shard::Registration;
 use crate::shared::Shared;
 use crate::signals::{EventQueue, Subscriber};
+use crate::spin_wait::SpinWait;
 use crate::transport::Stream;
 use crate::worker_pool::{BlockingRecords, Job};
 use bytes::{Bytes, BytesMut};
@@ -175,7 +175,7 @@ pub(super) struct Core {
     /// What was overheard.
     pub(super) overheard: VecDeque<Bytes>,
     /// What is to be done once the lock is free, because it runs code of others.
-    pub(super) after: DeferredList<After>,
+    pub(super) deferred: DeferredList<DeferredAction>,
     /// Whether a calling thread is reading; it hands the others their replies.
     pub(super) reading: bool,
     /// Whether its event loop reads: for a bounded time, and queued calls of the peer begin after that.
@@ -192,12 +192,12 @@ pub(super) struct Core {
     /// thread at a time calls. Where it is shared, whoever looks for bytes does not hold the lock.
     pub(super) company: u8,
     /// What the event loop was asked to tell about once (connections of the calling side only).
-    pub(super) armed: Armed,
+    pub(super) armed: RequestedEvents,
     /// What the event loop watches for (connections that serve only).
     pub(super) watched: Watch,
     /// Whether its next turn is queued with its event loop.
     pub(super) turn_queued: bool,
-    pub(super) patience: Patience,
+    pub(super) spin_wait: SpinWait,
     /// The last look-up, unless its call is being served just now.
     pub(super) remembered: Option<Box<CachedLookup>>,
     /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
@@ -240,7 +240,7 @@ pub(super) struct Core {
 
 /// What the event loop of a connection of the calling side was asked to tell about, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Armed {
+pub(super) struct RequestedEvents {
     pub(super) bytes: bool,
     pub(super) room: bool,
 }
@@ -281,7 +281,7 @@ pub(super) struct ApartCall {
 }
 
 /// What is to be done without the lock.
-pub(super) enum After {
+pub(super) enum DeferredAction {
     Complete(CallCompletion, Outcome<Body>),
     /// The same for an answer whose place is among signals: they wait until it was told.
     InOrder(CallCompletion, Outcome<Body>),
@@ -391,7 +391,7 @@ impl Core {
     #[inline]
     pub(super) fn remember(&mut self, found: Box<CachedLookup>) {
         if let Some(stale) = self.remembered.replace(found) {
-            self.after.push(After::Stale(stale));
+            self.deferred.push(DeferredAction::Stale(stale));
         }
     }
 
@@ -401,10 +401,10 @@ impl Core {
         let after = match (waiting.waiter, outcome) {
             (Waiter::Thread(reply_slot), outcome) => return reply_slot.serve(outcome),
             (Waiter::Future(asker), Outcome::Moved(way)) if way.is_under_way() => {
-                After::GoOn(Resuming::new(asker, way, waiting.until))
+                DeferredAction::GoOn(Resuming::new(asker, way, waiting.until))
             }
-            (Waiter::Future(asker), outcome) => After::Complete(asker, outcome),
+            (Waiter::Future(asker), outcome) => DeferredAction::Complete(asker, outcome),
         };
-        self.after.push(after);
+        self.deferred.push(after);
     }
 }

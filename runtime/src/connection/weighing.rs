@@ -8,7 +8,7 @@
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
 //! when the lock is let go.
 
-use super::state::{After, Connection, Core};
+use super::state::{Connection, Core, DeferredAction};
 use crate::shard::Registration;
 use crate::shares::{GRAIN, Tenant};
 use crate::sync::lock;
@@ -125,7 +125,7 @@ impl Tenant for Connection {
         let _ = self.flush(&mut core);
         // Calls that wait for their turn have not begun.
         while let Some((_, found)) = core.in_turn.pop_front() {
-            core.after.push(After::Stale(found));
+            core.deferred.push(DeferredAction::Stale(found));
         }
         let what = "the connection made room: it held most of the memory that all connections may hold";
         self.fail(&mut core, Failure::new(Kind::Busy, Initiator::Here, what));

@@ -13,7 +13,7 @@ use super::many_callers::ManyCallers;
 use super::state::{BELL, CONTROL, EventSource, ONCE, STRANGERS, Shard};
 use crate::clock::{lately, rest};
 use crate::connection::{Connection, ServeOutcome};
-use crate::patience::Patience;
+use crate::spin_wait::SpinWait;
 use crate::sync::lock;
 use everywire_model::{Failure, Initiator, Kind};
 use rustix::buffer::spare_capacity;
@@ -147,7 +147,7 @@ impl Leader {
         let shard = &self.shard;
         // A list: there are few, and it is looked at all the time.
         let mut hot: Vec<Arc<Connection>> = Vec::with_capacity(HOT + 1);
-        let mut patience = Patience::new(shard.latency);
+        let mut spin_wait = SpinWait::new(shard.latency);
         let mut many = ManyCallers::default();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut looks = 0;
@@ -178,7 +178,7 @@ impl Leader {
             // A look costs a system call, and the kernel tells of what has come in any case. But who is over is let go.
             let blind = came
                 && !busy
-                && patience.sleeps_at_once()
+                && spin_wait.sleeps_at_once()
                 && hot.iter().all(|hot| hot.is_over_tcp() && !hot.is_over());
             let mut index = if blind { hot.len() } else { 0 };
             // Whether a look was worth it at anybody: where all calls are with somebody else, only the kernel knows what comes.
@@ -210,13 +210,13 @@ impl Leader {
             }
             looks += 1;
             if busy {
-                patience.rewarded();
+                spin_wait.rewarded();
                 let routed = !hot.is_empty() && hot.iter().all(|hot| hot.is_routed());
-                patience.behind_router(routed, false);
-                patience.after_sending(hot.last().map(|connection| &connection.stream));
+                spin_wait.behind_router(routed, false);
+                spin_wait.after_sending(hot.last().map(|connection| &connection.stream));
             }
             came = false;
-            let idle = !busy && (blind || many.are_here() || !patience.look_again());
+            let idle = !busy && (blind || many.are_here() || !spin_wait.look_again());
             // The clock is asked at every fourth look: four are soon over, and the clock costs as much as they do.
             if !idle
                 && looked
@@ -245,13 +245,13 @@ impl Leader {
             if slept {
                 hot.iter().for_each(|connection| connection.stream.after_sleep(false));
                 if events.iter().any(|event| event.data.u64() != BELL) {
-                    patience.slept();
+                    spin_wait.slept();
                     shard.supervisor.wake();
                 }
             }
             came = !events.is_empty();
             if came {
-                patience.rewarded();
+                spin_wait.rewarded();
             }
             if events.len() > 1 {
                 events.sort_by_key(|event| rank(event.data.u64()));

@@ -21,8 +21,8 @@
 use crate::alarms::Alarms;
 use crate::clock::TICK;
 use crate::connection::Connection;
-use crate::patience::Latency;
 use crate::shared::Shared;
+use crate::spin_wait::Latency;
 use crate::supervisor::Supervisor;
 use crate::sync::lock;
 use crate::tasks::{Queue, Task};

@@ -4,7 +4,7 @@ use super::leader::Leader;
 use super::state::{BELL, EventSource, STRANGERS, Shard};
 use crate::alarms::Alarms;
 use crate::connection::{Connection, flush_before_blocking};
-use crate::patience::Latency;
+use crate::spin_wait::Latency;
 use crate::supervisor::{Supervisor, Watch};
 use crate::sync::lock;
 use crate::terms::{Successor, Terms};

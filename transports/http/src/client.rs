@@ -16,7 +16,7 @@
 //! * The library sees what comes while nobody asked for anything, and ends the connection for it.
 
 use super::body::{BodyError, BodyReader, Outgoing};
-use super::head_cache::{self, Found, HeadCache, MAX_HEAD};
+use super::head_cache::{self, CacheLookup, HeadCache, MAX_HEAD};
 use super::pipe::{End, WakeFlag};
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
@@ -210,12 +210,12 @@ impl Client {
         match &mut self.state {
             State::Written(_, _) | State::Idle if nothing && self.rests => return None,
             State::Written(_, missing) => match self.heads.take(&mut pipe.input, self.most) {
-                Found::Whole(parts, body) => {
+                CacheLookup::Whole(parts, body) => {
                     drop(pipe);
                     (self.state, self.vain, self.rests) = (State::Idle, 0, true);
                     return Some(ClientOutcome::Response(parts, body));
                 }
-                Found::Missing(bytes) if !pipe.ended => {
+                CacheLookup::Missing(bytes) if !pipe.ended => {
                     *missing = Some(bytes);
                     return None;
                 }

@@ -67,7 +67,7 @@ enum Piece {
 }
 
 /// What an input begins with.
-pub(crate) enum Found<K> {
+pub(crate) enum CacheLookup<K> {
     /// A known head with its whole body: what the head means, and the body.
     Whole(Arc<K>, Bytes),
     /// A known head, and so many bytes of its body are missing.
@@ -107,20 +107,20 @@ impl<K> HeadCache<K> {
     }
 
     /// Takes a message with a known head and a body of at most so many bytes from the front of the input, if it is there whole.
-    pub(crate) fn take(&self, input: &mut BytesMut, most: u64) -> Found<K> {
+    pub(crate) fn take(&self, input: &mut BytesMut, most: u64) -> CacheLookup<K> {
         let found = self.kept.iter().find_map(|(kept, known)| {
             let (head, body) = kept.measure(input)?;
             Some((known, head, body))
         });
         let Some((known, head, body)) = found.filter(|(.., body)| *body as u64 <= most) else {
-            return Found::Other;
+            return CacheLookup::Other;
         };
         let came = input.len() - head;
         if came < body {
-            return Found::Missing(body - came);
+            return CacheLookup::Missing(body - came);
         }
         input.advance(head);
-        Found::Whole(Arc::clone(known), input.split_to(body).freeze())
+        CacheLookup::Whole(Arc::clone(known), input.split_to(body).freeze())
     }
 }
 
@@ -314,8 +314,8 @@ mod tests {
     fn take(cache: &HeadCache<usize>, input: &str) -> Option<(usize, Bytes, usize)> {
         let mut input = BytesMut::from(input.as_bytes());
         match cache.take(&mut input, 100) {
-            Found::Whole(known, body) => Some((*known, body, input.len())),
-            Found::Missing(_) | Found::Other => None,
+            CacheLookup::Whole(known, body) => Some((*known, body, input.len())),
+            CacheLookup::Missing(_) | CacheLookup::Other => None,
         }
     }
 
@@ -412,8 +412,8 @@ mod tests {
             let mut input = BytesMut::from(input.as_bytes());
             let before = input.len();
             let found = match cache.take(&mut input, 100) {
-                Found::Missing(bytes) => Some(bytes),
-                Found::Whole(..) | Found::Other => None,
+                CacheLookup::Missing(bytes) => Some(bytes),
+                CacheLookup::Whole(..) | CacheLookup::Other => None,
             };
             assert_eq!(found, missing);
             assert_eq!(input.len() == before, came < length, "only a whole body is taken");

@@ -25,7 +25,7 @@
 //!   Only who does not read its answers (`SlowReader`) would not read that either.
 
 use super::body::Outgoing;
-use super::head_cache::{self, Found, HeadCache};
+use super::head_cache::{self, CacheLookup, HeadCache};
 use super::heads::{Heads, MAX_HEAD};
 use super::pipe::{End, Stage, WakeFlag};
 use super::request_slot::{RequestFilter, RequestSlot};
@@ -396,7 +396,7 @@ impl<K> Server<K> {
         if !matches!(&pipe.stage, Stage::Head(heads) if heads.is_fresh()) {
             return None;
         }
-        let Found::Whole(known, body) = self.heads.take(&mut pipe.input, self.bounds.body) else {
+        let CacheLookup::Whole(known, body) = self.heads.take(&mut pipe.input, self.bounds.body) else {
             return None;
         };
         (self.repeating, self.rests) = (true, true);

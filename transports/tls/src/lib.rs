@@ -1,7 +1,7 @@
 //! TLS 1.2 and 1.3 as a layer of transport, without I/O.
 //!
 //! * [`Channel`] turns bytes into bytes: for wires that begin TLS in the middle of a connection.
-//! * [`Secured`] is a session that carries the session of a wire: for connections that begin with TLS. [`TLS`] makes it
+//! * [`TlsSession`] is a session that carries the session of a wire: for connections that begin with TLS. [`TLS`] makes it
 //!   of what an address says, for any wire that is a stream of bytes.
 //! * [`ClientSettings`] and [`ServerSettings`] hold certificates and keys, which come from PEM files.
 //!
@@ -20,5 +20,5 @@ pub mod violations;
 
 pub use channel::Channel;
 pub use options::{ENVIRONMENT, TLS, Tls};
-pub use session::{Secured, Terms};
+pub use session::{HandshakeTerms, TlsSession};
 pub use settings::{ClientSettings, ServerSettings};

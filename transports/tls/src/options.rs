@@ -8,7 +8,7 @@
 //! | `cert=FILE`, `key=FILE` | both | this side's certificate and key, in PEM notation; one file may hold both |
 //! | `clients=FILE` | listens | lets in only those whose certificate stands in the file, or is signed by one that does |
 
-use crate::session::{Secured, Terms};
+use crate::session::{HandshakeTerms, TlsSession};
 use crate::{Channel, ClientSettings, ServerSettings};
 use everywire_model::layered::{self, MakeSession};
 use everywire_model::{Endpoint, Failure, LayerOptions, LayerSide, Layered, Session, TransportLayer};
@@ -114,7 +114,7 @@ struct SideConfig<F>(F);
 
 impl<F: Fn() -> Result<Channel, Failure> + Send + Sync> LayerSide for SideConfig<F> {
     fn session(&self, make: MakeSession) -> Result<Box<dyn Session>, Failure> {
-        Ok(Box::new(Secured::new(Ok(self.0()?), Terms::default(), make)))
+        Ok(Box::new(TlsSession::new(Ok(self.0()?), HandshakeTerms::default(), make)))
     }
 }
 

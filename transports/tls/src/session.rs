@@ -23,7 +23,7 @@ const KEEP: usize = 64 << 10;
 
 /// What a connection with TLS has to know of the wire above before that has a session.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Terms {
+pub struct HandshakeTerms {
     /// How long the handshake may take; without it whoever drives the session says when it took too long.
     pub within: Option<Duration>,
     /// Whether the session above carries one call at a time.
@@ -31,7 +31,7 @@ pub struct Terms {
 }
 
 /// See the module.
-pub struct Secured {
+pub struct TlsSession {
     /// Or why there is none: then nothing comes or goes.
     channel: Result<Channel, Failure>,
     /// Makes the session above once the peer is known; it is taken then.
@@ -41,7 +41,7 @@ pub struct Secured {
     /// What was proved to it.
     proof: Option<PeerIdentity>,
     /// What the wire wants of the handshake.
-    terms: Terms,
+    terms: HandshakeTerms,
     /// When the handshake began.
     begun: Instant,
     /// Decrypted, and not taken by the session above.
@@ -68,9 +68,9 @@ pub struct Secured {
     received: u64,
 }
 
-impl Secured {
+impl TlsSession {
     /// Over a channel that has said nothing yet. One that cannot begin ends the session at once.
-    pub fn new(channel: Result<Channel, Failure>, terms: Terms, make: MakeSession) -> Self {
+    pub fn new(channel: Result<Channel, Failure>, terms: HandshakeTerms, make: MakeSession) -> Self {
         let mut session = Self {
             channel,
             make: Some(make),
@@ -191,7 +191,7 @@ impl Secured {
     }
 }
 
-impl Session for Secured {
+impl Session for TlsSession {
     fn receive(
         &mut self,
         now: Instant,

@@ -4,7 +4,7 @@ use crate::papers::Papers;
 use bytes::BytesMut;
 use everywire_model::layered::{self, MakeSession, PeerIdentity};
 use everywire_model::*;
-use everywire_tls::{Channel, Secured, TLS, Terms};
+use everywire_tls::{Channel, HandshakeTerms, TLS, TlsSession};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -258,8 +258,9 @@ fn who_is_not_trusted_is_refused_by_name() {
 #[test]
 fn a_handshake_that_stalls_ends_in_time() {
     let papers = Papers::new();
-    let terms = Terms { within: Some(Duration::from_secs(10)), one_at_a_time: true };
-    let mut server = Secured::new(Channel::server(&papers.server("server")), terms, Seen::default().make());
+    let terms = HandshakeTerms { within: Some(Duration::from_secs(10)), one_at_a_time: true };
+    let mut server =
+        TlsSession::new(Channel::server(&papers.server("server")), terms, Seen::default().make());
     assert!(server.one_at_a_time());
     let deadline = server.deadline().unwrap();
     // It says a little, and that is no reason to wait longer.
@@ -273,7 +274,7 @@ fn a_handshake_that_stalls_ends_in_time() {
 #[test]
 fn a_channel_that_cannot_begin_ends_its_session_at_once() {
     let why = Failure::new(Kind::Internal, Initiator::Here, "no certificate");
-    let mut session = Secured::new(Err(why), Terms::default(), Seen::default().make());
+    let mut session = TlsSession::new(Err(why), HandshakeTerms::default(), Seen::default().make());
     assert!(session.transmit().is_empty() && session.poll().is_none());
     assert!(say(&mut session, b"x").unwrap_err().message().contains("no certificate"));
     assert!(session.deadline().is_some());
@@ -307,8 +308,11 @@ fn bytes_of_the_session_above_count_until_they_have_left() {
 #[test]
 fn a_handshake_without_end_is_cut_short() {
     let papers = Papers::new();
-    let mut server =
-        Secured::new(Channel::server(&papers.server("server")), Terms::default(), Seen::default().make());
+    let mut server = TlsSession::new(
+        Channel::server(&papers.server("server")),
+        HandshakeTerms::default(),
+        Seen::default().make(),
+    );
     // A ClientHello of 16 MiB, in records as large as they may be.
     let mut record = vec![0x16, 3, 1, 0x40, 0];
     record.resize(5 + 0x4000, 0);

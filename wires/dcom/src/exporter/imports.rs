@@ -121,16 +121,16 @@ impl Proxy {
         results: Get<'_>,
         base: usize,
         iids: &[Uuid],
-    ) -> Result<Vec<Found>, Failure> {
+    ) -> Result<Vec<InterfaceResult>, Failure> {
         let parsed = parse_query_reply(results).map_err(|violation| violation.at(base))?;
         // One that has none of them answers with one status.
         let all = parsed.unwrap_or_else(|status| vec![Err(status); iids.len()]);
         let each = iids.iter().zip(all).map(|(iid, result)| match result {
             Ok(std) => {
                 self.learn(*iid, &std);
-                Found { iid: *iid, hresult: S_OK, refs: std.public_refs }
+                InterfaceResult { iid: *iid, hresult: S_OK, refs: std.public_refs }
             }
-            Err(hresult) => Found { iid: *iid, hresult, refs: 0 },
+            Err(hresult) => InterfaceResult { iid: *iid, hresult, refs: 0 },
         });
         Ok(each.collect())
     }
@@ -217,7 +217,7 @@ impl Proxy {
 
 /// What came of the question for one interface of an object elsewhere.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct InterfaceResult {
     pub(crate) iid: Uuid,
     pub(crate) hresult: u32,
     /// References that came for it.

@@ -12,7 +12,7 @@
 //! asked again in the same go, and this node does not show its account to a node it never called.
 
 use super::Exporter;
-use super::imports::{Found, Proxy, RemoteOxid};
+use super::imports::{InterfaceResult, Proxy, RemoteOxid};
 use super::pinger::{ClientSet, Resolver};
 use crate::bindings::TOWER_TCP;
 use crate::hresult::{self, E_NOINTERFACE, OR_INVALID_OID, OR_INVALID_SET, RPC_E_DISCONNECTED, S_OK};
@@ -232,9 +232,9 @@ impl Exporter {
         let number = remunknown::opnum::REM_QUERY_INTERFACE;
         let body = self.ask_exporter(proxy.oxid(), number, &remunknown::query_request(&query))?;
         match proxy.learn_answer(Get::of(&body), body.base, &[iid])?.first() {
-            Some(Found { hresult: S_OK, .. }) => Ok(true),
-            Some(Found { hresult: E_NOINTERFACE, .. }) | None => Ok(false),
-            Some(Found { hresult, .. }) => Err(hresult::failure(*hresult, None)),
+            Some(InterfaceResult { hresult: S_OK, .. }) => Ok(true),
+            Some(InterfaceResult { hresult: E_NOINTERFACE, .. }) | None => Ok(false),
+            Some(InterfaceResult { hresult, .. }) => Err(hresult::failure(*hresult, None)),
         }
     }
 

@@ -35,7 +35,7 @@ pub use associations::Associations;
 pub use correspondence::Correspondence;
 pub use exports::IpidEntry;
 pub(crate) use exports::SEPARATOR;
-pub(crate) use imports::Found;
+pub(crate) use imports::InterfaceResult;
 pub use imports::{Proxy, RemoteOxid};
 pub use marshalling::ExportGuard;
 pub(crate) use marshalling::exposed;

@@ -7,7 +7,7 @@
 //! Or, if whoever answers wants it ([`handed_over`]), they get the references of the object elsewhere, and call it there: then this node
 //! holds nothing of it.
 
-use super::imports::{Found, Proxy};
+use super::imports::{InterfaceResult, Proxy};
 use super::{ExportGuard, Exporter, SEPARATOR};
 use crate::activation::{Activated, Activation};
 use crate::hresult::{
@@ -35,7 +35,7 @@ pub(crate) struct Adopted {
     /// The object, if there is one.
     pub(crate) proxy: Arc<Proxy>,
     /// Each interface asked for.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<InterfaceResult>,
 }
 
 impl WireState for Adopted {}

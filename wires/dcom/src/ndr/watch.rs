@@ -66,13 +66,13 @@ impl Forms {
 /// What was found out about the structs opened last: arrays of structs open the same few again and again.
 #[derive(Debug, Default)]
 pub(super) struct StructCache {
-    facts: [Option<(Hold<Struct>, Facts)>; 4],
+    facts: [Option<(Hold<Struct>, StructFacts)>; 4],
     next: usize,
 }
 
 /// What a struct looks like as a whole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Facts {
+pub(super) struct StructFacts {
     /// Its alignment inside others.
     pub(super) alignment: usize,
     /// Whether no field is held in another form, and none counts another.
@@ -82,14 +82,14 @@ pub(super) struct Facts {
 impl StructCache {
     /// What is known of a struct; what was not known takes the oldest of the four places. Structs are told
     /// apart by their address: comparing contents would cost as much as finding out anew.
-    pub(super) fn of(&mut self, shape: &Shape, fields: &Hold<Struct>) -> Facts {
+    pub(super) fn of(&mut self, shape: &Shape, fields: &Hold<Struct>) -> StructFacts {
         for (known, facts) in self.facts.iter().flatten() {
             if std::ptr::eq::<Struct>(&**known, &**fields) {
                 return *facts;
             }
         }
         let plain = matches!(Forms::of_fields(fields), Forms::Plain) && Counts::of(fields).is_none();
-        let facts = Facts { alignment: alignment(shape, false), plain };
+        let facts = StructFacts { alignment: alignment(shape, false), plain };
         if let Some(place) = self.facts.get_mut(self.next % 4) {
             // The shape is kept with it, so that no other can come to be at its address.
             *place = Some((fields.clone(), facts));

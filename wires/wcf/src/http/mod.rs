@@ -25,7 +25,7 @@ use crate::soap::Dialect;
 use everywire_http::ProtocolError;
 use everywire_model::layered::{MakeSession, PeerIdentity};
 use everywire_model::{Config, Failure, Session, Violation};
-use everywire_tls::{Channel, Secured, Terms};
+use everywire_tls::{Channel, HandshakeTerms, TlsSession};
 use http::HeaderName;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(crate) fn accepting(config: &Config) -> Box<dyn Session> {
 }
 
 fn secured(channel: Result<Channel, Failure>, within: Duration, make: MakeSession) -> Box<dyn Session> {
-    Box::new(Secured::new(channel, Terms { within: Some(within), one_at_a_time: true }, make))
+    Box::new(TlsSession::new(channel, HandshakeTerms { within: Some(within), one_at_a_time: true }, make))
 }
 
 /// How messages of a binding are written.

@@ -480,7 +480,7 @@ fn misuse() -> Failure {
 
 /// Words that no layout has.
 #[derive(Debug)]
-struct Terms {
+struct InstanceTerms {
     /// They tell that there is no value, and the type of one.
     nil: Term,
     kind: Term,
@@ -490,7 +490,7 @@ struct Terms {
     values: Term,
 }
 
-static TERMS: LazyLock<Terms> = LazyLock::new(|| Terms {
+static TERMS: LazyLock<InstanceTerms> = LazyLock::new(|| InstanceTerms {
     nil: Term::new("nil"),
     kind: Term::new("type"),
     instance: Term::new(XSI),

@@ -84,7 +84,7 @@ pub(in super::super) fn protected(address: &str, level: &str, dir: &Path) -> Str
 pub(in super::super) fn export(node: &Node) -> Vec<(&'static str, Reference)> {
     let living = Arc::new(ServerObjects { node: node.clone(), kept: Mutex::default() });
     let made = Arc::clone(&living);
-    node.export_class::<dyn Callback>(CALLBACK, move |_| Ok(Arc::new(Called(Arc::clone(&made)))));
+    node.export_class::<dyn Callback>(CALLBACK, move |_| Ok(Arc::new(CallbackServant(Arc::clone(&made)))));
     let made = Arc::clone(&living);
     node.export_class::<dyn SlowConnectionPoints>(SLOW_CONNECTION_POINTS, move |key| {
         made.kept().points.push(key.clone());
@@ -188,9 +188,9 @@ impl ServerObjects {
     }
 }
 
-struct Called(Arc<ServerObjects>);
+struct CallbackServant(Arc<ServerObjects>);
 
-impl ICallback for Called {
+impl ICallback for CallbackServant {
     fn advise(&self, sink: Option<Reference>) -> Result<u32, Failure> {
         let sink = sink.ok_or_else(|| unknown("Advise wants a pointer that is not null"))?;
         let mut kept = self.0.kept();
@@ -206,7 +206,7 @@ impl ICallback for Called {
     }
 }
 
-impl Callback for Called {}
+impl Callback for CallbackServant {}
 
 /// Its connection point is the wire's business.
 struct SourceObject {

@@ -23,7 +23,7 @@ use super::state::{
 };
 use super::system_requests::after_that;
 use crate::activation::{Activated, remote, scm};
-use crate::exporter::{Adopted, Found, Proxy};
+use crate::exporter::{Adopted, InterfaceResult, Proxy};
 use crate::ndr::{FAULT, THAT, THIS};
 use crate::objref::ObjRef;
 use crate::passing::MessagePrefix;
@@ -210,7 +210,7 @@ impl Connecting {
         let found = activated.interfaces.into_iter().map(|(iid, hresult, objref)| {
             let objref = objref.and_then(|raw| ObjRef::parse(&raw).ok());
             let refs = objref.and_then(|(objref, _)| Some(objref.standard()?.0.public_refs));
-            Found { iid, hresult, refs: refs.unwrap_or_default() }
+            InterfaceResult { iid, hresult, refs: refs.unwrap_or_default() }
         });
         Ok(self.told(Adopted { proxy, found: found.collect() }))
     }

@@ -20,7 +20,7 @@ use super::state::{
 };
 use crate::activation::{Activated, Activation, remote, scm};
 use crate::bindings::RESOLVER_PORT;
-use crate::exporter::{Found, Proxy, RemoteOxid};
+use crate::exporter::{InterfaceResult, Proxy, RemoteOxid};
 use crate::hresult;
 use crate::limits::PROXY_INTERFACES;
 use crate::ndr;
@@ -326,10 +326,10 @@ fn not_kept(iid: Uuid) -> Failure {
 fn found(stub: &Bytes, little: bool, proxy: &Proxy, iid: Uuid) -> Result<(), Failure> {
     let (results, base) = after_that(stub, little)?;
     match proxy.learn_answer(Get::after(results, base, little), base, &[iid])?.first() {
-        Some(Found { hresult: hresult::S_OK, .. }) => Ok(()),
+        Some(InterfaceResult { hresult: hresult::S_OK, .. }) => Ok(()),
         // Only who asks whether the object is there asks for this; some objects that are do not name it.
-        Some(Found { hresult: hresult::E_NOINTERFACE, .. }) if iid == IUNKNOWN => Ok(()),
-        Some(Found { hresult, .. }) => {
+        Some(InterfaceResult { hresult: hresult::E_NOINTERFACE, .. }) if iid == IUNKNOWN => Ok(()),
+        Some(InterfaceResult { hresult, .. }) => {
             Err(hresult::failure(*hresult, None).at(format_args!("interface {iid}")))
         }
         None => Err(Failure::malformed("an answer to RemQueryInterface is empty", base)),

@@ -1,13 +1,15 @@
 //! Listeners, and the gates at which calls come in.
 //!
-//! A listener (`Front`) is a node that listens at one address. A gate is the servant of one object there, or
+//! A listener (`Frontend`) is a node that listens at one address. A gate is the servant of one object there, or
 //! of all objects that have no contract; it has the routes of the object in the order of the file, and gives
 //! each call to the first route that is for it.
 //!
-//! States of a listener: it has its objects; it listens (`Front::listen`). States of a gate: its routes are replaced as a whole when the configuration changes (`Front::set`), and it
-//! is withdrawn when no route is left for its object. Where both sides make an object for whoever asks (COM), each caller has one of its
-//! own, which has a gate with the same routes, and stands for other objects at the targets (`OwnObjects`). A call that has begun keeps its route. Where operations
-//! are numbered otherwise than before (another contract), a new gate takes the object's place.
+//! States of a listener: it has its objects; it listens (`Frontend::listen`). States of a gate: its routes are
+//! replaced as a whole when the configuration changes (`Frontend::set`), and it is withdrawn when no route is left
+//! for its object. Where both sides make an object for whoever asks (COM), each caller has one of its own, which has
+//! a gate with the same routes, and stands for other objects at the targets (`OwnObjects`). A call that has begun
+//! keeps its route. Where operations are numbered otherwise than before (another contract), a new gate takes the
+//! object's place.
 //!
 //! Invariants: an object is never without a gate between two configurations that both serve it; no lock is
 //! held while a call is passed on; calls of one connection reach their gate in their order (`keeps_order`).
@@ -16,10 +18,10 @@ use crate::callbacks::CallbackGate;
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
 use crate::elsewhere::there;
+use crate::forwarded_call::ForwardedCall;
 use crate::interfaces;
 use crate::metrics::Metrics;
 use crate::own_objects::OwnObjects;
-use crate::passage::Passage;
 use crate::route::Route;
 use everywire::layer::CallerIdentity;
 use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
@@ -37,7 +39,7 @@ type Cell = Arc<RwLock<Routes>>;
 pub(crate) type ObjectInterface = (Bytes, String);
 
 /// A listener.
-pub(crate) struct Front {
+pub(crate) struct Frontend {
     pub(crate) name: String,
     pub(crate) wire: &'static dyn Wire,
     pub(crate) node: Node,
@@ -57,7 +59,7 @@ pub(crate) struct Front {
     callback_gates: Mutex<HashSet<Bytes>>,
 }
 
-impl Front {
+impl Frontend {
     /// A listener that does not listen yet.
     pub(crate) fn new(
         listen: &Listen,
@@ -105,7 +107,7 @@ impl Front {
     }
 
     /// Serves one object by one route, under a random key: what a reference that passes leads to. It stays
-    /// until `Front::withdraw`.
+    /// until `Frontend::withdraw`.
     pub(crate) fn serve(
         self: &Arc<Self>,
         key: &Bytes,
@@ -113,7 +115,7 @@ impl Front {
         route: Arc<Route>,
     ) -> Reference {
         let routes: Cell = Arc::new(RwLock::new(Arc::from([route])));
-        let gate = InterfaceServant { interface, routes, front: Arc::downgrade(self), own: None };
+        let gate = InterfaceServant { interface, routes, frontend: Arc::downgrade(self), own: None };
         self.node.export_servant(key, Arc::new(gate))
     }
 
@@ -139,9 +141,9 @@ impl Front {
             }
             // Calls that are numbered by another contract end by the routes of that.
             let cell: Cell = Arc::new(RwLock::new(Routes::from(routes)));
-            let front = Arc::downgrade(self);
+            let frontend = Arc::downgrade(self);
             let own = self.wire.makes_objects().then(Arc::default);
-            let gate = InterfaceServant { interface, routes: Arc::clone(&cell), front, own };
+            let gate = InterfaceServant { interface, routes: Arc::clone(&cell), frontend, own };
             if gate.is_opaque() {
                 self.node.export_prefix(&place.0, Arc::new(gate));
             } else {
@@ -217,8 +219,8 @@ impl Front {
                 cells.into_iter().filter_map(|cell| Some((interface(cell)?, Arc::clone(cell)))).collect();
             parts.sort_by(|(left, _), (right, _)| left.id.cmp(&right.id));
             let Some((first, _)) = parts.first() else { continue };
-            let (first, front) = (first.clone(), Arc::downgrade(self));
-            self.node.export_class_servants(key, first, move |key| Ok(own_object(&front, &parts, key)));
+            let (first, frontend) = (first.clone(), Arc::downgrade(self));
+            self.node.export_class_servants(key, first, move |key| Ok(own_object(&frontend, &parts, key)));
         }
     }
 
@@ -277,18 +279,22 @@ pub(crate) fn fingerprint(interface: &Interface) -> String {
 }
 
 /// An object of one caller's own: its interfaces, each with its routes, to be served under a key.
-fn own_object(front: &Weak<Front>, parts: &[(Hold<Interface>, Cell)], key: &Bytes) -> Vec<Arc<dyn Servant>> {
+fn own_object(
+    frontend: &Weak<Frontend>,
+    parts: &[(Hold<Interface>, Cell)],
+    key: &Bytes,
+) -> Vec<Arc<dyn Servant>> {
     let own = Arc::<OwnObjects>::default();
-    if let Some(front) = front.upgrade() {
+    if let Some(frontend) = frontend.upgrade() {
         let own = Arc::downgrade(&own);
-        front.node.on_end(key, move || drop(own.upgrade().inspect(|own| own.end())));
+        frontend.node.on_end(key, move || drop(own.upgrade().inspect(|own| own.end())));
     }
     let servant = |(interface, routes): &(Hold<Interface>, Cell)| -> Arc<dyn Servant> {
         let (interface, routes) = (interface.clone(), Arc::clone(routes));
         Arc::new(InterfaceServant {
             interface,
             routes,
-            front: Weak::clone(front),
+            frontend: Weak::clone(frontend),
             own: Some(Arc::clone(&own)),
         })
     };
@@ -299,7 +305,7 @@ fn own_object(front: &Weak<Front>, parts: &[(Hold<Interface>, Cell)], key: &Byte
 struct InterfaceServant {
     interface: Hold<Interface>,
     routes: Cell,
-    front: Weak<Front>,
+    frontend: Weak<Frontend>,
     /// Of an object that one caller has for itself: what it stands for.
     own: Option<Arc<OwnObjects>>,
 }
@@ -332,10 +338,10 @@ impl Servant for InterfaceServant {
         let who = if asked { CallerIdentity::of_call(&request) } else { CallerIdentity::default() };
         if let Some(route) = routes.iter().find(|route| route.is_for(&request, &who)) {
             let own = self.own.clone().filter(|_| route.gives_own);
-            return Passage::begin(request, route, &who, self.front.upgrade(), own);
+            return ForwardedCall::begin(request, route, &who, self.frontend.upgrade(), own);
         }
-        if let Some(front) = self.front.upgrade() {
-            front.unmatched.inc();
+        if let Some(frontend) = self.frontend.upgrade() {
+            frontend.unmatched.inc();
         }
         // Of an object that nobody has named, or of one that has other operations.
         let failure = match self.is_opaque() {
@@ -348,23 +354,23 @@ impl Servant for InterfaceServant {
     fn find_interface(&self, asked: &Request, key: &[u8], fits: &dyn Fn(&Interface) -> bool) -> bool {
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
         let route = let_in(&routes, asked);
-        let (Some(front), Some((route, _))) = (self.front.upgrade(), route) else { return false };
-        let Some(own) = &self.own else { return interfaces::find(route, &front, key, fits) };
+        let (Some(frontend), Some((route, _))) = (self.frontend.upgrade(), route) else { return false };
+        let Some(own) = &self.own else { return interfaces::find(route, &frontend, key, fits) };
         if !routes.iter().all(|route| route.gives_own) {
             return false;
         }
         let Some(interface) = interfaces::of_own(route, own, fits) else { return false };
         let (routes, own) = (Arc::clone(&self.routes), Arc::clone(own));
         let servant =
-            OwnServant { interface, routes: Arc::clone(&routes), front: Weak::clone(&self.front), own };
+            OwnServant { interface, routes: Arc::clone(&routes), frontend: Weak::clone(&self.frontend), own };
         let is_gone = || {
             let is_without = routes.read().unwrap_or_else(PoisonError::into_inner).is_empty();
             is_without || self.own.as_ref().is_some_and(|own| own.has_ended())
         };
-        front.node.export_servant(key, Arc::new(servant));
+        frontend.node.export_servant(key, Arc::new(servant));
         let is_gone = is_gone();
         if is_gone {
-            front.withdraw(key);
+            frontend.withdraw(key);
         }
         !is_gone
     }
@@ -373,8 +379,8 @@ impl Servant for InterfaceServant {
         // Where signals go to whoever is connected (D-Bus, DCOP), the target is listened to for each caller,
         // over the caller's own connections, before it gets the caller's first call. On WCF they are calls back
         // over the connections that the caller's own calls have made: another one would lead to no object.
-        let Some(front) = self.front.upgrade() else { return };
-        let capabilities = front.wire.capabilities();
+        let Some(frontend) = self.frontend.upgrade() else { return };
+        let capabilities = frontend.wire.capabilities();
         if !capabilities.signals || capabilities.signals_are_calls || capabilities.signals_by_object {
             return;
         }
@@ -383,7 +389,7 @@ impl Servant for InterfaceServant {
         for route in routes.iter().filter(|route| route.lets(&who)) {
             let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
             let told = Arc::clone(route);
-            target.listen(link, &front, opaque.hears(), move |failure| {
+            target.listen(link, &frontend, opaque.hears(), move |failure| {
                 told.log.detail("no signals", || {
                     vec![("route", (*told.name).into()), ("failure", failure.to_string().into())]
                 });
@@ -426,7 +432,7 @@ fn let_in<'r>(routes: &'r [Arc<Route>], asked: &Request) -> Option<(&'r Arc<Rout
 struct OwnServant {
     interface: Hold<Interface>,
     routes: Cell,
-    front: Weak<Front>,
+    frontend: Weak<Frontend>,
     own: Arc<OwnObjects>,
 }
 
@@ -446,7 +452,7 @@ impl Servant for OwnServant {
         let found =
             found.and_then(|(route, who)| Ok((interfaces::by_own(route, &self.own, &self.interface)?, who)));
         match found {
-            Ok((route, who)) => Passage::begin(request, &route, &who, self.front.upgrade(), None),
+            Ok((route, who)) => ForwardedCall::begin(request, &route, &who, self.frontend.upgrade(), None),
             Err(failure) => request.answer(Answer::Failed(&failure)),
         }
     }

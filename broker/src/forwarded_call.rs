@@ -7,20 +7,20 @@
 //! Invariants: a call is sent to one target at a time; it is sent again only if nothing of it ran, or if the route says that its
 //! operation may run twice; once it may have run, no later failure says that it did not; and it is answered once, whatever happens.
 //!
-//! Ownership: the passage is a box that is handed on: to the target's line while it waits, into the completion while a target has it.
+//! Ownership: the call is a box that is handed on: to the target's line while it waits, into the completion while a target has it.
 //! Whoever has it must end it; if it is dropped instead (withdrawn, or the broker ended), its request answers for it, and the metrics
 //! count it as cancelled. The permit, the entry among the listener's calls and the request go with it.
 //!
 //! Order on the way in, cheapest first: who calls, hops, limits, values, copies. A call that is refused was sent nowhere.
 
 use crate::balance::Candidate;
-use crate::calls::{Entry, Note};
+use crate::calls::{DispatchNote, Entry};
 use crate::config::Mode;
 use crate::copies::{CallResult, CopyTicket};
 use crate::elsewhere::{hands_over, redirect};
-use crate::front::Front;
+use crate::frontend::Frontend;
 use crate::hops;
-use crate::interfaces::{self, Found};
+use crate::interfaces::{self, DiscoveredObject};
 use crate::limits::Permit;
 use crate::own_objects::OwnObjects;
 use crate::references;
@@ -43,13 +43,13 @@ use std::time::{Duration, Instant};
 const FORWARDS: u32 = 3;
 
 /// A call, from when its route was found until it is answered.
-pub(crate) struct Passage {
+pub(crate) struct ForwardedCall {
     request: Request,
     pub(crate) route: Arc<Route>,
     /// The number of the operation in the route's interface; past its end where no contract numbers it.
     pub(crate) index: usize,
     /// The listener that it came by.
-    near: Option<Arc<Front>>,
+    near: Option<Arc<Frontend>>,
     /// What its object stands for, where that is its caller's own.
     own: Option<Arc<OwnObjects>>,
     begun: Instant,
@@ -70,17 +70,17 @@ pub(crate) struct Passage {
     entry: Option<Entry>,
     answered: bool,
     /// What objects in the answer have said that they are.
-    found: Vec<Found>,
+    found: Vec<DiscoveredObject>,
     permit: Permit,
 }
 
-impl Passage {
+impl ForwardedCall {
     /// Lets a call in and sends it, or answers it.
     pub(crate) fn begin(
         mut request: Request,
         route: &Arc<Route>,
         who: &CallerIdentity,
-        near: Option<Arc<Front>>,
+        near: Option<Arc<Frontend>>,
         own: Option<Arc<OwnObjects>>,
     ) {
         let index = request.index();
@@ -136,7 +136,7 @@ impl Passage {
             .as_ref()
             .filter(|_| waits)
             .and_then(|near| near.calls.enter(request.link().serial_number(), request.id()));
-        let passage = Self {
+        let call = Self {
             request,
             route: Arc::clone(route),
             index,
@@ -156,7 +156,7 @@ impl Passage {
             found: Vec::new(),
             permit,
         };
-        Box::new(passage).send();
+        Box::new(call).send();
     }
 
     /// Sends it to a target that it was not sent to, or answers that there is none.
@@ -242,12 +242,12 @@ impl Passage {
     }
 
     /// What tells where it went, in this try, once that is known; it may have ended by then.
-    pub(crate) fn note(&self) -> Option<(Note, u32)> {
+    pub(crate) fn note(&self) -> Option<(DispatchNote, u32)> {
         Some((self.entry.as_ref()?.note(), self.sent))
     }
 
     /// The listener that it came by.
-    pub(crate) fn near(&self) -> Option<&Arc<Front>> {
+    pub(crate) fn near(&self) -> Option<&Arc<Frontend>> {
         self.near.as_ref()
     }
 
@@ -282,7 +282,7 @@ impl Passage {
     }
 
     /// The listener that faces the targets, if it is still there.
-    fn far(&self) -> Option<Arc<Front>> {
+    fn far(&self) -> Option<Arc<Frontend>> {
         self.route.far.as_ref().and_then(std::sync::Weak::upgrade)
     }
 
@@ -557,7 +557,7 @@ impl Passage {
     }
 }
 
-impl Drop for Passage {
+impl Drop for ForwardedCall {
     fn drop(&mut self) {
         if !self.answered {
             // Its caller has withdrawn it while a target had it, or the broker has ended.

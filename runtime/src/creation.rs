@@ -14,17 +14,17 @@ pub fn asker() -> Option<Arc<str>> {
 }
 
 /// While it lives, the calling thread makes an object for somebody.
-pub(crate) struct Making {
+pub(crate) struct CreationScope {
     before: Option<Arc<str>>,
 }
 
-impl Making {
+impl CreationScope {
     pub(crate) fn for_asker(asker: &str) -> Self {
         Self { before: ASKER.replace(Some(asker.into())) }
     }
 }
 
-impl Drop for Making {
+impl Drop for CreationScope {
     fn drop(&mut self) {
         ASKER.set(self.before.take());
     }

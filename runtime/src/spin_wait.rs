@@ -1,4 +1,4 @@
-//! Patience: how long to look for the next byte before sleeping for it.
+//! A wait that spins first (adaptive spinning): how long to look for the next byte before sleeping for it.
 //!
 //! Waking a sleeper on another CPU costs some 20 us; a peer that answers within that time is better waited for by looking,
 //! with `sched_yield` between two looks so that a peer on the *same* CPU gets to run. Looking costs CPU, so the budget
@@ -14,8 +14,8 @@
 //! next ones sleep at once, twice as many with each such yield, half as many after many good ones ([`Contention`]). That is known of a
 //! CPU, not of a connection, so each thread remembers it for itself.
 //!
-//! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`Patience::rewarded`] or
-//! [`Patience::slept`].
+//! States of a wait: *begun* by the first look or by what was sent, *looking* or *asleep*, ended by [`SpinWait::rewarded`] or
+//! [`SpinWait::slept`].
 
 use crate::clock::{moment, since};
 use crate::transport::Stream;
@@ -43,7 +43,7 @@ impl Latency {
 
 /// The budget of one waiter.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct SpinWait {
     /// The most that `budget` can be, from `Latency`.
     limit: u64,
     /// How many nanoseconds the next wait looks: the limit after a short wait, half after each long one,
@@ -159,7 +159,7 @@ pub(crate) fn make_way() -> bool {
     true
 }
 
-impl Patience {
+impl SpinWait {
     /// One that has not waited yet: with its whole budget, and a few glances on credit.
     pub(crate) fn new(latency: Latency) -> Self {
         let limit = latency.limit();
@@ -230,7 +230,7 @@ impl Patience {
         }
     }
 
-    /// Something was just sent: the peer gets the CPU before the first look, unless there is no patience left.
+    /// Something was just sent: the peer gets the CPU before the first look, unless there is no budget left.
     ///
     /// A peer on another CPU that answers through memory needs no system call of ours: then a glance of a microsecond
     /// comes first, as long as such glances pay.
@@ -240,7 +240,7 @@ impl Patience {
         }
     }
 
-    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`SpinWait::gave_among_others`]).
     pub(crate) fn gives_way_after_sending(&mut self, stream: Option<&Stream>) -> bool {
         if self.budget == 0 {
             self.gave_way = false;
@@ -315,7 +315,7 @@ impl Patience {
         again
     }
 
-    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`Patience::gave_among_others`]).
+    /// The same for a thread that lets go of a lock before it yields; it says how long that took ([`SpinWait::gave_among_others`]).
     pub(crate) fn wants_another_look(&mut self) -> bool {
         self.begin();
         if std::mem::take(&mut self.doubt) {
@@ -366,35 +366,35 @@ mod tests {
     }
 
     /// A wait in which the first yield takes this long; whether it looked at all.
-    fn wait(patience: &mut Patience, took: u64, answered: bool) -> bool {
-        patience.begin();
-        let looks = !patience.asleep;
+    fn wait(spin_wait: &mut SpinWait, took: u64, answered: bool) -> bool {
+        spin_wait.begin();
+        let looks = !spin_wait.asleep;
         if looks {
-            patience.gave(took);
+            spin_wait.gave(took);
         }
         if !answered {
             // What comes after a yield that was lost is slept for.
-            assert_eq!(patience.look_again(), looks && took < SHARED);
+            assert_eq!(spin_wait.look_again(), looks && took < SHARED);
         }
-        patience.rewarded();
+        spin_wait.rewarded();
         looks
     }
 
     #[test]
     fn a_cpu_of_ones_own_is_looked_at_in_every_wait() {
         forget();
-        let mut patience = Patience::new(Latency::Default);
-        assert!((0..10_000).all(|_| wait(&mut patience, QUICK, true)));
+        let mut spin_wait = SpinWait::new(Latency::Default);
+        assert!((0..10_000).all(|_| wait(&mut spin_wait, QUICK, true)));
         // A peer that works for a while on this CPU and answers is nobody else.
-        assert!((0..100).all(|_| wait(&mut patience, PEER, true)));
+        assert!((0..100).all(|_| wait(&mut spin_wait, PEER, true)));
     }
 
     #[test]
     fn time_slices_are_lost_rarely() {
         for (took, answered) in [(HOG, true), (HOG, false), (PEER, false)] {
             forget();
-            let mut patience = Patience::new(Latency::Default);
-            let lost = (0..8_000).filter(|_| wait(&mut patience, took, answered)).count();
+            let mut spin_wait = SpinWait::new(Latency::Default);
+            let lost = (0..8_000).filter(|_| wait(&mut spin_wait, took, answered)).count();
             assert_eq!(lost, 13, "waits of 1, 2, 4, ... 4096 between them");
         }
     }
@@ -402,48 +402,48 @@ mod tests {
     #[test]
     fn who_sleeps_anyhow_does_not_look_first() {
         forget();
-        let mut patience = Patience::new(Latency::Default);
-        assert!(!patience.sleeps_at_once(), "nothing is known of the others");
-        patience.gave(HOG);
-        patience.rewarded();
-        assert!(patience.sleeps_at_once());
-        patience.slept();
-        assert!(!patience.sleeps_at_once(), "one wait is over, the next one looks again");
-        patience.rewarded();
-        // A wait that took long takes patience away, until there is none.
+        let mut spin_wait = SpinWait::new(Latency::Default);
+        assert!(!spin_wait.sleeps_at_once(), "nothing is known of the others");
+        spin_wait.gave(HOG);
+        spin_wait.rewarded();
+        assert!(spin_wait.sleeps_at_once());
+        spin_wait.slept();
+        assert!(!spin_wait.sleeps_at_once(), "one wait is over, the next one looks again");
+        spin_wait.rewarded();
+        // A wait that took long takes budget away, until there is none.
         forget();
-        while patience.budget > 0 {
+        while spin_wait.budget > 0 {
             // The beginning of its count is long ago.
-            patience.since = Some(0);
-            patience.slept();
+            spin_wait.since = Some(0);
+            spin_wait.slept();
         }
-        assert!(patience.sleeps_at_once());
-        patience.slept();
-        assert_eq!(patience.budget, patience.limit, "it was short: looks may pay again");
+        assert!(spin_wait.sleeps_at_once());
+        spin_wait.slept();
+        assert_eq!(spin_wait.budget, spin_wait.limit, "it was short: looks may pay again");
         // Behind a router that wants the CPU.
-        patience.behind_router(true, true);
-        patience.begin();
-        patience.gave(SWITCH);
-        assert!(!patience.wants_another_look());
-        patience.slept();
-        assert!(!patience.gives_way_after_sending(None) && patience.sleeps_at_once());
+        spin_wait.behind_router(true, true);
+        spin_wait.begin();
+        spin_wait.gave(SWITCH);
+        assert!(!spin_wait.wants_another_look());
+        spin_wait.slept();
+        assert!(!spin_wait.gives_way_after_sending(None) && spin_wait.sleeps_at_once());
     }
 
     #[test]
     fn who_sleeps_anyhow_looks_first_as_long_as_that_pays() {
         forget();
-        let mut patience = Patience::new(Latency::Default);
+        let mut spin_wait = SpinWait::new(Latency::Default);
         Contention::with(Contention::lost);
         // One wait, in which the first look finds something or not. Whether there was one.
         let mut wait = |found| {
             CROWD.set(Contention { waits: 1, step: 1, good: 0 });
-            assert!(patience.sleeps_at_once());
-            let looks = patience.glances_now();
+            assert!(spin_wait.sleeps_at_once());
+            let looks = spin_wait.glances_now();
             if looks {
-                assert!(patience.sleeps());
-                patience.glanced(found);
+                assert!(spin_wait.sleeps());
+                spin_wait.glanced(found);
             }
-            patience.rewarded();
+            spin_wait.rewarded();
             looks
         };
         // A peer on the same CPU.
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn what_one_connection_learns_the_others_of_its_thread_know() {
         forget();
-        let (mut one, mut other) = (Patience::new(Latency::Default), Patience::new(Latency::Default));
+        let (mut one, mut other) = (SpinWait::new(Latency::Default), SpinWait::new(Latency::Default));
         assert!(wait(&mut one, HOG, true));
         assert!(!wait(&mut other, QUICK, true));
         assert!(wait(&mut other, QUICK, true));
@@ -469,13 +469,13 @@ mod tests {
     #[test]
     fn when_the_others_have_gone_it_is_forgotten() {
         forget();
-        let mut patience = Patience::new(Latency::Default);
+        let mut spin_wait = SpinWait::new(Latency::Default);
         for _ in 0..8_000 {
-            wait(&mut patience, HOG, true);
+            wait(&mut spin_wait, HOG, true);
         }
         assert_eq!(CROWD.get().step, Contention::MOST);
         for _ in 0..u32::from(Contention::MOST) * Contention::GOOD * 2 + u32::from(Contention::MOST) {
-            wait(&mut patience, QUICK, true);
+            wait(&mut spin_wait, QUICK, true);
         }
         assert!(CROWD.get().step <= 1, "{:?}", CROWD.get());
     }
