@@ -133,6 +133,20 @@ fn an_object_of_corba_calls_back_whoever_watches() {
     assert_eq!(watch.end("-0").0, 0);
 }
 
+/// Nobody can connect to the address that this program tells, so all calls come over its own connection.
+#[test]
+fn an_object_calls_back_over_the_connection_of_whoever_watches() {
+    let (hall, at) = Hall::open("iiop://127.0.0.1:0?bidirectional=on");
+    let on = "iiop://127.0.0.1:0?bidirectional=on&publish=127.0.0.1:1";
+    let mut watch = Running::start(&["watch", &format!("{at}Bell"), "--count", "1", "--on", on]);
+    watch.tells("watching");
+    hall.held.are(1);
+    hall.tell("rang", &json!(["ada", 7]));
+    assert_eq!(told(&watch.line()), "Bell Hall::Listener.rang {who: \"ada\", times: 7}");
+    hall.held.are(0);
+    assert_eq!(watch.end("-0").0, 0);
+}
+
 #[test]
 fn a_listener_is_taken_back_by_itself_where_it_has_no_number() {
     let (hall, at) = Hall::open("iiop://127.0.0.1:0");

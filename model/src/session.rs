@@ -9,7 +9,7 @@ use crate::body::{Body, Handle};
 use crate::budget::Limits;
 use crate::failure::{Failure, Initiator, Kind, Violation};
 use crate::message::{Answer, Call, Incoming, Outcome};
-use crate::profile::Profile;
+use crate::profile::{Lease, Profile};
 use crate::send_buffer::SendBuffer;
 use crate::wire_state::WireState;
 use bytes::{Bytes, BytesMut};
@@ -144,6 +144,12 @@ pub trait Session: Send {
         false
     }
 
+    /// Whether the peer serves objects at its end of the connection, where calls go both ways ([`crate::Wire::calls_both_ways`]): it may
+    /// be silent until it is called.
+    fn peer_serves(&self) -> bool {
+        true
+    }
+
     /// Whether it wants to read no more before it was polled again: what it has is waiting for something else.
     fn read_paused(&self) -> bool {
         false
@@ -181,13 +187,16 @@ pub struct Config {
     pub purpose: Purpose,
     /// What the wire keeps for this node, as [`crate::Wire::wire_state`] made it.
     pub wire_state: Option<Arc<dyn WireState>>,
+    /// What a profile has in its lease whose object the peer serves at its end of this very connection: the runtime calls such an object
+    /// over the connection. Empty where it cannot.
+    pub way_back: Lease,
     /// To be rung when the session has something to tell that did not come by its own connection: its link polls it then.
     pub waker: Option<Waker>,
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limits, peer, local: _, profile, purpose, wire_state: _, waker: _ } = self;
+        let Self { limits, peer, local: _, profile, purpose, wire_state: _, way_back: _, waker: _ } = self;
         write!(f, "Config({peer:?}, {profile:?}, {purpose:?}, {limits:?})")
     }
 }

@@ -102,6 +102,12 @@ pub trait Wire: Send + Sync {
     /// A session for the accepting side.
     fn accept(&self, config: &Config) -> Box<dyn Session>;
 
+    /// Whether calls go both ways over a connection that is made so; `accepted`: on the side that accepts it. The peer may be called then,
+    /// and may call.
+    fn calls_both_ways(&self, _config: &Config, _accepted: bool) -> bool {
+        self.capabilities().callbacks_on_connection
+    }
+
     /// Its values.
     fn codec(&self) -> &'static dyn Codec;
 
@@ -422,7 +428,7 @@ pub struct Capabilities {
     pub handles: bool,
     /// Object references as values.
     pub references: bool,
-    /// Callbacks over the connection that is open.
+    /// Callbacks over the connection that is open, whatever its addresses say ([`Wire::calls_both_ways`] tells of single connections).
     pub callbacks_on_connection: bool,
     /// Asking whether an object exists.
     pub probe: bool,

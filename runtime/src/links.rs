@@ -112,7 +112,7 @@ impl Shared {
     }
 
     fn await_callbacks(&self, connection: &Arc<Connection>) -> Result<(), Failure> {
-        if connection.wire.capabilities().callbacks_on_connection && !connection.is_over() {
+        if connection.is_called_back() && !connection.is_over() {
             self.stand_by(connection.wire);
             self.register(connection)?;
             connection.listen_on();

@@ -1,5 +1,6 @@
 //! From references to objects: of this process, of a node elsewhere, or the servant itself.
 
+use crate::connection::backward::way_back;
 use crate::failures::stopped;
 use crate::local_target::here;
 use crate::private_connections::PrivateConnections;
@@ -8,7 +9,9 @@ use crate::sync::lock;
 use crate::target::Remote;
 use bytes::Bytes;
 use everywire_model::object::Local;
-use everywire_model::{BindAddress, Emitter, Endpoint, Failure, Object, Profile, Reference, Resolver};
+use everywire_model::{
+    BindAddress, Emitter, Endpoint, Failure, Object, Profile, Reference, Resolver, Target,
+};
 use std::sync::Arc;
 
 impl Resolver for Shared {
@@ -66,8 +69,9 @@ impl PrivateConnections {
 /// node use, or over those `apart`.
 fn object(node: Arc<Shared>, reference: &Reference, apart: Option<Arc<PrivateConnections>>) -> Object {
     let deadline = node.builder.deadline;
-    Object::new(match here(&node, reference, deadline) {
-        Some(here) => Arc::new(here),
-        None => Arc::new(Remote::new(node, reference.clone(), deadline, apart)),
-    })
+    if let Some(here) = here(&node, reference, deadline) {
+        return Object::new(Arc::new(here));
+    }
+    let remote: Arc<dyn Target> = Arc::new(Remote::new(node, reference.clone(), deadline, apart));
+    Object::new(way_back(reference, &remote).unwrap_or(remote))
 }

@@ -13,6 +13,7 @@ mod book;
 mod called;
 mod circles;
 mod common;
+mod corba_bidirectional;
 mod corba_fixed;
 mod corba_names;
 mod corba_properties;

@@ -90,6 +90,7 @@ impl SessionPair {
             profile,
             purpose: Purpose::Calls,
             wire_state: None,
+            way_back: everywire_model::profile::Lease::default(),
             waker: None,
         };
         for (place, way) in places(head.wire, &head.address) {

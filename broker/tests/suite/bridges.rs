@@ -27,11 +27,16 @@ struct World {
 
 fn world(near: &str, far: &str) -> World {
     let scratch = Box::leak(Box::new(Scratch::new()));
+    world_at(&place(near, "front", scratch), &place(near, "client", scratch), far, scratch)
+}
+
+/// The same with the addresses of the broker's listener and of the client.
+fn world_at(front: &str, client_at: &str, far: &str, scratch: &Scratch) -> World {
     let (backend, store, target) = shop_at(&place(far, "backend", scratch));
     let broker = start(&format!(
         r#"
         [listen.front]
-        address = "{}"
+        address = "{front}"
         [listen.back]
         address = "{}"
         [[route]]
@@ -43,12 +48,11 @@ fn world(near: &str, far: &str) -> World {
         contract = "{}"
         interface = "market::Shop"
         "#,
-        place(near, "front", scratch),
         place(far, "back", scratch),
         contract(),
     ));
     let client = Node::new();
-    client.listen(&place(near, "client", scratch)).unwrap();
+    client.listen(client_at).unwrap();
     let reference = broker.reference("shop");
     let shop = client.connect::<dyn Shop>(&reference).unwrap();
     World { _backend: backend, store, broker, client, shop }
@@ -88,6 +92,25 @@ fn references(world: &World) {
     assert_eq!(branch.title().unwrap(), "east");
     assert_eq!(world.shop.title_of(Some(branch)).unwrap(), "east");
     assert_eq!(world.shop.title_of(None).unwrap(), "nil");
+}
+
+/// Callers at an address where nobody listens are called over the connections that they have made, each over its own: also where another
+/// one has an object of the same name at the same address, as one that comes again has.
+#[test]
+fn callbacks_come_over_the_connection_of_a_caller_that_nobody_reaches() {
+    let behind_a_wall = "iiop://127.0.0.1:0?bidirectional=on&publish=127.0.0.1:1";
+    for far in ["iiop", "dbus"] {
+        let scratch = Scratch::new();
+        let world = world_at("iiop://127.0.0.1:0?bidirectional=on", behind_a_wall, far, &scratch);
+        references(&world);
+        let other = Node::new();
+        other.listen(behind_a_wall).unwrap();
+        let ear = Arc::new(Ear(Mutex::default()));
+        let own = other.export::<dyn Watcher>("ear", ear.clone());
+        let shop = other.connect::<dyn Shop>(&world.broker.reference("shop")).unwrap();
+        assert_eq!(shop.tell(Some(own), "again").unwrap(), 6);
+        assert_eq!(*ear.0.lock().unwrap(), ["again"], "{far}");
+    }
 }
 
 fn exceptions(world: &World, typed: bool) {

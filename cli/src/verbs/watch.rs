@@ -130,20 +130,24 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         .object(&text)
         .map_err(|failure| target::unfit(format!("`{text}` is no reference"), &text, &failure))?;
     let wire = wire_of(object.reference()).ok();
+    // Without signals there are listeners, which only a contract tells.
+    let called = wire.filter(|wire| !wire.capabilities().signals);
+    let open = called.map(|wire| listening::open(arguments, wire, &object, &node));
     // What a signal's fields are called is good to know, but not needed.
     let known = match &arguments.contract {
         Some(path) => Ok(contract::of_file(path, &arguments.preprocess)?),
         None => contract::of_object(&object),
     };
-    // Without signals there are listeners, which only a contract tells.
-    let calls = match wire.filter(|wire| !wire.capabilities().signals) {
-        Some(wire) => {
+    let calls = match open {
+        Some(open) => {
             let known = match &known {
                 Ok(known) => known,
                 Err(_) => &contract::of(&object, None, &arguments.preprocess)?,
             };
             let own: Vec<Hold<Interface>> = known.contract.interfaces().take(known.own).cloned().collect();
-            Some(listening::prepare(arguments, wire, &object, (&known.contract, &own), &node)?)
+            let registration = listening::prepare(arguments, &object, (&known.contract, &own))?;
+            open?;
+            Some(registration)
         }
         None => None,
     };

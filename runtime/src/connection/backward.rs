@@ -1,4 +1,8 @@
 //! Calls to whoever calls: objects that a peer serves on the connection that it made.
+//!
+//! Servants get them in two ways. On wires where every peer can be called so, they ask for the caller (`caller`), which has one object.
+//! Elsewhere a peer passes references, and the session finds those whose objects are at its end of the connection (`Config::way_back`):
+//! they are called over it as long as it lasts, and after that as their references say.
 
 use super::call_completion::CallCompletion;
 use super::state::Connection;
@@ -65,6 +69,34 @@ impl Drop for ServingScope {
     }
 }
 
+/// In the lease of a profile whose object is at the other end of a connection.
+#[derive(Default)]
+pub(super) struct WayBack(OnceLock<Weak<Connection>>);
+
+impl WayBack {
+    pub(super) fn lead_to(&self, connection: &Arc<Connection>) {
+        // A connection begins once.
+        let _ = self.0.set(Arc::downgrade(connection));
+    }
+}
+
+/// The target of a reference that leads over a connection which its peer has made; nothing if it leads over none, or may not be called
+/// there: what demands protection is not called without. `elsewhere` is called when the connection is gone.
+pub(crate) fn way_back(reference: &Reference, elsewhere: &Arc<dyn Target>) -> Option<Arc<dyn Target>> {
+    let profile = reference.profiles.iter().find(|profile| profile.lease.get::<WayBack>().is_some())?;
+    let connection = profile.lease.get::<WayBack>()?.0.get()?;
+    let alive = connection.upgrade().filter(|connection| !connection.is_over())?;
+    alive.wire.check_way(profile, &alive.endpoint).ok()?;
+    Some(Arc::new(PeerTarget {
+        connection: Weak::clone(connection),
+        reference: reference.clone(),
+        profile: profile.clone(),
+        deadline: alive.node.builder.deadline,
+        elsewhere: Some(Arc::clone(elsewhere)),
+        none: OnceLock::new(),
+    }))
+}
+
 /// The object at the other end of a connection.
 pub(super) fn object(connection: &Arc<Connection>) -> Object {
     let profile = Profile {
@@ -72,29 +104,43 @@ pub(super) fn object(connection: &Arc<Connection>) -> Object {
         endpoints: vec![connection.endpoint.clone()],
         ..Profile::default()
     };
-    let reference = Reference { profiles: vec![profile], ..Reference::default() };
+    let reference = Reference { profiles: vec![profile.clone()], ..Reference::default() };
     Object::new(Arc::new(PeerTarget {
         connection: Arc::downgrade(connection),
         reference,
+        profile,
         deadline: None,
+        elsewhere: None,
         none: OnceLock::new(),
     }))
 }
 
-/// The target at the other end of a connection. It does not keep the connection open: when that is over,
-/// calls fail.
+/// The target at the other end of a connection. It does not keep the connection open: when that is over, calls go where the reference
+/// says, if there is one, and else they fail.
+#[derive(Clone)]
 struct PeerTarget {
     connection: Weak<Connection>,
     reference: Reference,
+    /// The profile that names the object there.
+    profile: Profile,
     deadline: Option<Duration>,
+    elsewhere: Option<Arc<dyn Target>>,
     /// What resolves references once the connection is gone.
     none: OnceLock<Arc<dyn Resolver>>,
 }
 
 impl PeerTarget {
-    fn way(&self) -> Result<(Arc<Connection>, &Profile), Failure> {
-        let connection = self.connection.upgrade().filter(|connection| !connection.is_over());
-        connection.zip(self.reference.profiles.first()).ok_or_else(gone)
+    fn connection(&self) -> Result<Arc<Connection>, Failure> {
+        self.connection.upgrade().filter(|connection| !connection.is_over()).ok_or_else(gone)
+    }
+
+    /// What is called now: the connection; where that is gone, what is called in its place.
+    fn way(&self) -> Result<Result<Arc<Connection>, &dyn Target>, Failure> {
+        match (self.connection(), &self.elsewhere) {
+            (Ok(connection), _) => Ok(Ok(connection)),
+            (Err(_), Some(elsewhere)) => Ok(Err(&**elsewhere)),
+            (Err(failure), None) => Err(failure),
+        }
     }
 }
 
@@ -104,6 +150,9 @@ impl Target for PeerTarget {
     }
 
     fn invoke(&self, method: Method<'_>, arguments: &dyn Encode) -> Outcome<Body> {
+        if let Ok(Err(elsewhere)) = self.way() {
+            return elsewhere.invoke(method, arguments);
+        }
         let label = method.label();
         let (sender, receiver) = mpsc::sync_channel(1);
         let done = move |outcome| {
@@ -115,30 +164,37 @@ impl Target for PeerTarget {
         shard::about_to_block();
         match receiver.recv() {
             Ok(Outcome::Failed(failure)) => Outcome::Failed(failure.at(format_args!("callback {label}"))),
+            Ok(Outcome::Moved(_)) => Outcome::Failed(moved().at(format_args!("callback {label}"))),
             Ok(outcome) => outcome,
             Err(_) => Outcome::Failed(gone()),
         }
     }
 
     fn notify(&self, method: Method<'_>, arguments: &dyn Encode) -> Result<(), Failure> {
-        let (connection, profile) = self.way()?;
-        let call = Call { profile, method, arguments, expects: Expects::Nothing };
+        let connection = match self.way()? {
+            Ok(connection) => connection,
+            Err(elsewhere) => return elsewhere.notify(method, arguments),
+        };
+        let call = Call { profile: &self.profile, method, arguments, expects: Expects::Nothing };
         connection.tell(call).map_err(|failure| failure.at(format_args!("callback {}", method.label())))
     }
 
     fn submit(&self, method: Method<'_>, arguments: &dyn Encode, done: Completion) -> Ticket {
+        let connection = match self.way() {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(elsewhere)) => return elsewhere.submit(method, arguments, done),
+            Err(failure) => {
+                done(Outcome::Failed(failure));
+                return Ticket(TICKETS.fetch_add(1, Ordering::Relaxed));
+            }
+        };
         let ticket = TICKETS.fetch_add(1, Ordering::Relaxed);
         let now = Instant::now();
-        match self.way() {
-            Ok((connection, profile)) => {
-                let call = Call { profile, method, arguments, expects: Expects::Reply };
-                let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
-                let asker = CallCompletion::new(ticket, done);
-                if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
-                    asker.tell(Outcome::Failed(failure));
-                }
-            }
-            Err(failure) => done(Outcome::Failed(failure)),
+        let call = Call { profile: &self.profile, method, arguments, expects: Expects::Reply };
+        let until = self.deadline.and_then(|deadline| now.checked_add(deadline));
+        let asker = CallCompletion::new(ticket, done);
+        if let Err((failure, asker)) = connection.call_and_go(call, now, until, asker) {
+            asker.tell(Outcome::Failed(failure));
         }
         Ticket(ticket)
     }
@@ -147,25 +203,40 @@ impl Target for PeerTarget {
         if let Some(connection) = self.connection.upgrade() {
             connection.withdraw(ticket.0);
         }
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.withdraw(ticket);
+        }
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        self.way().map(drop)
+        match self.way()? {
+            Ok(_) => Ok(()),
+            Err(elsewhere) => elsewhere.probe(),
+        }
     }
 
     fn with_deadline(&self, deadline: Option<Duration>) -> Arc<dyn Target> {
-        let (connection, reference) = (Weak::clone(&self.connection), self.reference.clone());
-        Arc::new(Self { connection, reference, deadline, none: OnceLock::new() })
+        let elsewhere = self.elsewhere.as_ref().map(|elsewhere| elsewhere.with_deadline(deadline));
+        Arc::new(Self { deadline, elsewhere, ..self.clone() })
     }
 
     fn resolver(&self) -> Arc<dyn Resolver> {
-        match self.connection.upgrade() {
-            Some(connection) => everywire_model::Link::resolver(&*connection),
-            None => Arc::clone(self.none.get_or_init(|| Arc::new(NullResolver(gone)))),
+        match (self.connection.upgrade(), &self.elsewhere) {
+            (Some(connection), _) => everywire_model::Link::resolver(&*connection),
+            (None, Some(elsewhere)) => elsewhere.resolver(),
+            (None, None) => Arc::clone(self.none.get_or_init(|| Arc::new(NullResolver(gone)))),
         }
     }
 }
 
+#[cold]
 fn gone() -> Failure {
     Failure::new(Kind::Unreachable, Initiator::Peer, "whoever called has closed its connection")
+}
+
+/// An object that is called over the connection of its process sends the call away: then it is not there.
+#[cold]
+fn moved() -> Failure {
+    let what = "the caller's object is elsewhere, and a call over the caller's connection goes nowhere else";
+    Failure::new(Kind::NoObject, Initiator::Peer, what)
 }

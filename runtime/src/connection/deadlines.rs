@@ -158,7 +158,7 @@ impl Connection {
     /// limits allow only.
     #[inline]
     fn listens(&self, core: &Core) -> bool {
-        (core.listens && self.node.directory.tells()) || self.capabilities.callbacks_on_connection
+        (core.listens && self.node.directory.tells()) || (self.both_ways && core.session.peer_serves())
     }
 
     /// When the peer has been silent for too long, by the quotas; `None`: it may be silent for ever. Counted

@@ -145,7 +145,7 @@ impl Connection {
         if self.role == Role::Joined && core.peer.is_some() {
             core.deferred.push(DeferredAction::Left(failure));
         }
-        let may_be_called = self.is_serving() || self.capabilities.callbacks_on_connection;
+        let may_be_called = self.is_serving() || self.both_ways;
         if may_be_called && self.node.is_observed() {
             core.deferred.push(DeferredAction::Notice(Notice::Closed { link: self.serial_number }));
         }
@@ -215,10 +215,13 @@ impl Connection {
                 self.fail(core, failure);
             }
             // Connections that serve do so in `serving`. On others an event loop answers callbacks.
-            Event::Call(incoming) if self.capabilities.callbacks_on_connection => {
+            Event::Call(incoming) if self.both_ways => {
                 self.hand_over(core, incoming);
             }
             Event::Call(incoming) => serve_nothing(core, incoming.id),
+            Event::Probe { id, key, type_id, .. } if self.both_ways => {
+                self.answer_probe(core, id, &key, type_id.as_deref());
+            }
             Event::Probe { id, .. } => serve_nothing(core, id),
             Event::Signal { subscriptions, heard } if subscriptions.is_empty() => {
                 let hear = self.node.directory.prefix_servants();

@@ -246,10 +246,14 @@ impl Connection {
         self.rouse();
     }
 
+    /// Whether the peer may call over this connection, whoever made it.
+    pub(crate) fn is_called_back(&self) -> bool {
+        self.both_ways
+    }
+
     /// Whether something may come that nobody has called for: signals, callbacks.
     pub(super) fn is_listening(&self, core: &Core) -> bool {
-        !core.listeners.is_empty()
-            || (self.capabilities.callbacks_on_connection && !self.node.directory.is_empty())
+        !core.listeners.is_empty() || (self.both_ways && !self.node.directory.is_empty())
     }
 
     /// Whether listeners, or servants of the peer's calls, are so far behind that no more is read for them.

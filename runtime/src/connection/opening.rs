@@ -3,6 +3,7 @@
 //! loop (`shard`).
 
 use super::backlog::Backlog;
+use super::backward::WayBack;
 use super::call_gate::CallGate;
 use super::deferred_list::DeferredList;
 use super::state::{Connection, Core, RequestedEvents, Role, SERIAL_NUMBERS, Watch};
@@ -12,7 +13,7 @@ use crate::shared::Shared;
 use crate::spin_wait::SpinWait;
 use crate::transport::Stream;
 use bytes::BytesMut;
-use everywire_model::{Config, Endpoint, Failure, LayerSide, Profile, Purpose, Session, Wire};
+use everywire_model::{Config, Endpoint, Failure, LayerSide, Lease, Profile, Purpose, Session, Wire};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -42,20 +43,26 @@ impl Connection {
             Role::Joined => Purpose::Serving,
             Role::Monitoring => Purpose::Monitoring,
         };
-        let config = Config {
+        let mut config = Config {
             limits: node.limits(wire),
             peer,
             local: stream.local(endpoint.transport()),
             profile: profile.clone(),
             purpose,
             wire_state: node.wire_state(wire),
+            way_back: Lease::default(),
             waker: (role == Role::Accepted).then(|| Arc::clone(&waker).into()),
         };
+        let capabilities = wire.capabilities();
+        let both_ways = wire.calls_both_ways(&config, role == Role::Accepted);
+        // Where all connections of a wire carry calls both ways, servants ask for the caller itself.
+        let way_back = (both_ways && role == Role::Accepted && !capabilities.callbacks_on_connection)
+            .then(Arc::<WayBack>::default);
+        config.way_back = way_back.clone().map(|way_back| Lease::new(way_back)).unwrap_or_default();
         let session = match layer {
             None => session_of(wire, role, &config),
             Some(side) => side.session(Box::new(move |_| session_of(wire, role, &config)))?,
         };
-        let capabilities = wire.capabilities();
         let serial = session.one_at_a_time();
         // Descriptors travel over Unix sockets alone, and only for wires that know what to do with them.
         let handles = capabilities.handles && matches!(endpoint, Endpoint::Unix { .. });
@@ -120,6 +127,7 @@ impl Connection {
             role,
             number,
             capabilities,
+            both_ways,
             handles,
             serial,
             turns: CallGate::default(),
@@ -143,6 +151,9 @@ impl Connection {
             private: OnceLock::new(),
         });
         waker.lead_to(&connection);
+        if let Some(way_back) = way_back {
+            way_back.lead_to(&connection);
+        }
         Ok(connection)
     }
 }

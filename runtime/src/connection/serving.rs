@@ -35,7 +35,8 @@ use crate::spans;
 use crate::sync::lock;
 use crate::worker_pool::BlockingRecord;
 use everywire_model::{
-    Answer, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant, visit::Nothing,
+    Answer, CallId, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant,
+    visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -214,12 +215,7 @@ impl Connection {
         match event {
             Event::Probe { id, key, type_id, .. } => {
                 self.establish(core);
-                let answer = match self.present(&key, type_id.as_deref()) {
-                    Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
-                    Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
-                };
-                // What cannot be told about an object is no reason to end the connection.
-                let _ = answer;
+                self.answer_probe(core, id, &key, type_id.as_deref());
             }
             Event::Ready(peer) => {
                 if let (Some(account), true) = (&peer.account, self.number != 0) {
@@ -269,6 +265,16 @@ impl Connection {
     /// Whether the key is served by a prefix alone: then its servant is asked whether the object exists.
     fn passes(&self, key: &[u8]) -> bool {
         self.node.directory.spelled(self.wire, key).is_empty() && self.node.directory.by_prefix(key).is_some()
+    }
+
+    /// Tells the peer whether an object is here.
+    pub(super) fn answer_probe(&self, core: &mut Core, id: CallId, key: &[u8], type_id: Option<&str>) {
+        let answer = match self.present(key, type_id) {
+            Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
+            Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
+        };
+        // What cannot be told about an object is no reason to end the connection.
+        let _ = answer;
     }
 
     /// Whether the object is here, and of that interface: for questions that are no calls, such as a

@@ -108,6 +108,8 @@ pub(crate) struct Connection {
     pub(crate) number: u64,
     /// What the wire carries.
     pub(super) capabilities: Capabilities,
+    /// Whether the peer may be called over this connection, and may call, whoever made it.
+    pub(super) both_ways: bool,
     /// Whether operating-system handles may come along.
     pub(super) handles: bool,
     /// Whether one call at a time is carried, and whose turn it is.

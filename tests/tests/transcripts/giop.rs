@@ -176,11 +176,25 @@ pub const SET: Set = Set {
             read: "CORBA 3.3 part 2, sections 9.4.7 (CloseConnection), 9.5.1 (connection management)",
             play: |tape| shop::goodbye(later(tape), tape),
         },
+        Scene {
+            name: "callback-over-one-connection",
+            about: "Bidirectional GIOP: beside its first request the client tells by which host and port its objects are named, and that it \
+                    takes calls for them on this connection. The server calls the object there, before it answers. Requests of \
+                    the client have even numbers, those of the server odd ones.",
+            read: "CORBA 3.3 part 2, sections 9.8 (bidirectional GIOP), 9.8.1 (listen points)",
+            play: |tape| shop::callback(&both_ways(tape), tape),
+        },
     ],
 };
 
 fn world(tape: &Tape) -> World {
     let at = "iiop://127.0.0.1:0?publish=127.0.0.1:PORT";
+    World::over_tcp(tape, at, Some(at))
+}
+
+/// One whose sides both carry calls both ways.
+fn both_ways(tape: &Tape) -> World {
+    let at = "iiop://127.0.0.1:0?bidirectional=on&publish=127.0.0.1:PORT";
     World::over_tcp(tape, at, Some(at))
 }
 

@@ -334,6 +334,10 @@ impl Session for TlsSession {
         self.above.as_deref().map_or(self.terms.one_at_a_time, Session::one_at_a_time)
     }
 
+    fn peer_serves(&self) -> bool {
+        self.above.as_deref().is_some_and(Session::peer_serves)
+    }
+
     fn read_paused(&self) -> bool {
         self.above.as_deref().is_some_and(Session::read_paused)
     }

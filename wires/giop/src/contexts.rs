@@ -12,8 +12,7 @@ use std::ops::Range;
 
 /// Which code sets the client uses from now on.
 pub const CODE_SETS: u32 = 1;
-/// The client's own listening points, for callbacks on the same connection. Read by nothing here: a peer may claim
-/// the addresses of others.
+/// The client's own listening points, for callbacks on the same connection (`bidirectional`).
 pub const BI_DIR_IIOP: u32 = 5;
 /// The version of Sun's ORB, beside each message of GlassFish and of Java up to version 10.
 pub const SUN_VERSION: u32 = 0x4e45_4f00;

@@ -15,7 +15,7 @@ use crate::codesets::{Dialect, Narrow};
 use crate::exceptions::SystemException;
 use crate::frame::{HEADER, Header, MessageKind};
 use crate::values::Cdr;
-use crate::{codesets, components, contexts, ior};
+use crate::{bidirectional, codesets, components, contexts, ior};
 use bytes::Bytes;
 use everywire_model::hex::preview as hex;
 use everywire_model::wire::{Listing, ListingFront, MessageListing, Part};
@@ -315,6 +315,11 @@ impl<'a> FieldReader<'a> {
                 && let Ok((narrow, wide)) = codesets::told(data)
             {
                 value = format!("{TOLD}{} and {}", codesets::name(narrow), codesets::name(wide));
+            }
+            if id == contexts::BI_DIR_IIOP
+                && let Ok(points) = bidirectional::told(data)
+            {
+                value = format!("{}: takes calls for {points}", contexts::name(id));
             }
             self.note(from, "context", value);
         }

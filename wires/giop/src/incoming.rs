@@ -19,7 +19,7 @@ use crate::codesets::Dialect;
 use crate::fragments::SLACK;
 use crate::frame::{HEADER, Header, MAGIC, MessageKind};
 use crate::limits;
-use crate::session::{DiscardState, GiopSession, InboundCall, RequestKind, Role, State};
+use crate::session::{DiscardState, GiopSession, InboundCall, RequestKind, State};
 use crate::violations::ProtocolError;
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::{Completed, Failure, Initiator, Kind, Outcome, Violation};
@@ -96,10 +96,10 @@ impl GiopSession {
     }
 
     /// A whole message, joined if it came in fragments; `message` begins with the header. A client gets no
-    /// requests, since bidirectional GIOP is not offered (section 9.8).
+    /// requests, unless it has said that it takes some (`bidirectional`).
     #[inline(always)]
     pub(crate) fn message_in(&mut self, header: &Header, message: Bytes) -> Result<(), Violation> {
-        if self.role == Role::Connecting
+        if !self.takes_requests()
             && matches!(
                 header.kind,
                 MessageKind::Request | MessageKind::LocateRequest | MessageKind::CancelRequest
@@ -161,7 +161,10 @@ impl GiopSession {
         // In GIOP 1.2 the number of the call comes first, so that the refusal can name it.
         let names_call =
             header.minor >= 2 && matches!(header.kind, MessageKind::Request | MessageKind::Reply);
-        if !names_call {
+        // What nobody takes is not waited for either.
+        let is_refused = header.kind == MessageKind::Request
+            && (!self.takes_requests() || size > limit.saturating_mul(limits::COURTESY));
+        if !names_call || is_refused {
             return Err(self.wrong(violation));
         }
         /// The header, the request id, and the response flags of a request.
@@ -179,9 +182,6 @@ impl GiopSession {
                     .with_hint("raise the message limit of this side, or ask for less at a time");
                 self.reply(id, Outcome::Failed(failure));
             }
-            return Err(self.wrong(violation));
-        }
-        if self.role == Role::Connecting || size > limit.saturating_mul(limits::COURTESY) {
             return Err(self.wrong(violation));
         }
         if flags & 1 != 0 {

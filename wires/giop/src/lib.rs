@@ -21,6 +21,7 @@ mod address;
 mod addressing;
 mod addressing_trials;
 mod asking;
+mod bidirectional;
 mod cdr;
 mod close;
 pub mod codesets;
@@ -163,7 +164,17 @@ impl Wire for Giop {
     }
 
     fn listen(&self, text: &str) -> Result<BindAddress, Failure> {
-        address::friendly(text).map(|address| BindAddress::socket(self.name(), address.endpoint))
+        let (address, is_bidirectional) = bidirectional::take(text)?;
+        let address = address::friendly(&address)?;
+        let mut place = BindAddress::socket(self.name(), address.endpoint);
+        if is_bidirectional {
+            bidirectional::turn_on(&mut place)?;
+        }
+        Ok(place)
+    }
+
+    fn calls_both_ways(&self, config: &Config, accepted: bool) -> bool {
+        bidirectional::is_both_ways(config, accepted)
     }
 
     fn connect(&self, config: &Config) -> Box<dyn Session> {

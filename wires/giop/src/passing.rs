@@ -13,14 +13,15 @@
 //! way. What cannot be kept is refused with a failure that asks for a contract (`needs_contract`), before
 //! anything is sent.
 
+use crate::bidirectional::ListenPoint;
 use crate::cdr::{CdrWriter, Get, NATIVE_LITTLE, WriteCdr};
 use crate::codesets::{self, Dialect};
 use crate::frame::{self, MessageKind};
 use crate::request_header::put_header;
 use crate::requests::{WithContext, has_context, shift};
-use crate::session::{CodeSetState, GiopSession, InboundCall};
+use crate::session::{CodeSetState, GiopSession, InboundCall, Role};
 use crate::values::CDR_NAME;
-use crate::{components, contexts};
+use crate::{bidirectional, components, contexts};
 use everywire_model::headers::Content;
 use everywire_model::message::needs_contract;
 use everywire_model::visit::MessageContents;
@@ -65,7 +66,9 @@ impl GiopSession {
             }
         };
         let (id, is_asked) = (self.next_id, call.expects == Expects::Reply);
-        let beside = ContextList::new(carries, told)?;
+        let both_ways = self.both_ways.as_deref();
+        let points = both_ways.map_or(&[][..], |both_ways| both_ways.to_tell(minor, told.is_some())).to_vec();
+        let beside = ContextList::new(carries, told, &points)?;
         // A body that passes has its list of properties.
         let with_context = WithContext(call.arguments);
         let values: &dyn Encode = if has_context(call.method) { &with_context } else { call.arguments };
@@ -80,8 +83,11 @@ impl GiopSession {
             session.values_or_body(start, dialect, values, carries.body)
         })?;
         self.take_id(minor);
+        if let Some(both_ways) = &mut self.both_ways {
+            both_ways.told(minor);
+        }
         // Sets that the peer was not told of hold for this body alone.
-        if told.is_some() {
+        if told.is_some() && self.role == Role::Connecting {
             (self.dialect, self.sets_told) = (told, CodeSetState::Once);
         }
         if is_asked {
@@ -109,7 +115,7 @@ impl GiopSession {
                 return Err(needs_contract("an answer with text in other character sets than the caller's"));
             }
         }
-        let beside = ContextList::new(carries, None)?;
+        let beside = ContextList::new(carries, None, &[])?;
         self.passing_message(dialect.minor, MessageKind::Reply, carries.body, |session, start, fill| {
             let swap = carries.body.is_some_and(|body| body.little != NATIVE_LITTLE);
             let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap };
@@ -225,6 +231,8 @@ fn as_cdr(body: &Body) -> Result<Dialect, Failure> {
 struct ContextList<'a> {
     /// The character sets to tell the peer, in the first request of a connection.
     told: Option<Dialect>,
+    /// Where this side's objects are, to be told with them.
+    points: &'a [ListenPoint],
     /// Number and data of those that came with the body and pass on, and of those that were put beside it alone.
     kept: Vec<(u32, &'a [u8])>,
     /// Those that the hop puts beside each message, as they are written.
@@ -236,7 +244,11 @@ struct ContextList<'a> {
 impl<'a> ContextList<'a> {
     /// Gathers the contexts. One that came is left out if it speaks of its connection, or if the edits
     /// replace or remove it.
-    fn new(carries: MessageContents<'a>, told: Option<Dialect>) -> Result<Self, Failure> {
+    fn new(
+        carries: MessageContents<'a>,
+        told: Option<Dialect>,
+        points: &'a [ListenPoint],
+    ) -> Result<Self, Failure> {
         let (own, edits) = (carries.body.and_then(Body::headers), carries.headers);
         let mut kept = Vec::new();
         if let Some(headers) = own {
@@ -254,18 +266,22 @@ impl<'a> ContextList<'a> {
                 Ok(())
             })?;
         }
-        Ok(Self { told, kept, brought, count })
+        Ok(Self { told, points, kept, brought, count })
     }
 
     /// Writes the list. If `fill` has the bit 4, a context without meaning makes the list end half a block of
     /// eight later than it would; the other bits of `fill` are for the principal.
     fn put(&self, put: &mut CdrWriter<'_>, fill: Option<usize>) {
         let fill = fill.filter(|fill| fill & 4 != 0);
-        let own = usize::from(self.told.is_some()) + usize::from(fill.is_some());
+        let points = usize::from(!self.points.is_empty());
+        let own = usize::from(self.told.is_some()) + points + usize::from(fill.is_some());
         put.count(own + self.kept.len() + self.count);
         if let Some(dialect) = self.told {
             put.u32(contexts::CODE_SETS);
             put.encapsulated(|put| codesets::put_context(dialect, put));
+        }
+        if !self.points.is_empty() {
+            bidirectional::put_context(self.points, put);
         }
         for (id, data) in &self.kept {
             put.u32(*id);

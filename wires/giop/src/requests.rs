@@ -20,6 +20,7 @@
 //! again.
 
 use crate::addressing_trials::Addressing;
+use crate::bidirectional::{BothWays, ListenPoint};
 use crate::cdr::{CdrWriter, DecodeError, Get, NATIVE_LITTLE, ReadCdr, WriteCdr};
 use crate::codesets::{self, Dialect};
 use crate::frame::{HEADER, Header, MessageKind};
@@ -28,11 +29,12 @@ use crate::session::{CodeSetState, GiopSession, InboundCall, RequestKind, Role, 
 use crate::sink::CdrSink;
 use crate::values::Cdr;
 use crate::violations::ProtocolError;
-use crate::{components, contexts, ior, limits};
+use crate::{bidirectional, components, contexts, ior, limits};
 use bytes::Bytes;
 use everywire_model::contract::note;
 use everywire_model::{
-    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Sink, Visit,
+    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Session, Sink,
+    Visit,
 };
 use std::ops::Range;
 
@@ -93,7 +95,8 @@ impl GiopSession {
             session.body(start, dialect, values)
         })?;
         self.take_id(minor);
-        if says {
+        // What the side that accepted chooses for its own requests does not hold for those that it takes.
+        if says && self.role == Role::Connecting {
             (self.dialect, self.sets_told) = (Some(dialect), CodeSetState::Once);
         }
         if is_asked {
@@ -118,6 +121,7 @@ impl GiopSession {
             || self.fragment != 0
             || self.addressing != Addressing::Key
             || self.trials.is_on()
+            || self.both_ways.as_deref().is_some_and(BothWays::is_due)
         {
             return Ok(None);
         }
@@ -162,21 +166,29 @@ impl GiopSession {
     ) -> Visit<()> {
         let minor = dialect.minor;
         self.message(minor, MessageKind::Request, |session, start| {
-            let addressing = session.addressing;
-            let mut put = CdrWriter { shift: shift(session, start), out: session.out.flat(), swap: false };
-            let contexts = |put: &mut CdrWriter<'_>| put_contexts(told, put);
+            let (addressing, shift) = (session.addressing, shift(session, start));
+            let mut put = CdrWriter { shift, out: session.out.flat(), swap: false };
+            let both_ways = session.both_ways.as_deref();
+            let points = both_ways.map_or(&[][..], |both_ways| both_ways.to_tell(minor, told.is_some()));
+            let contexts = |put: &mut CdrWriter<'_>| put_contexts(told, points, put);
             put_header(&mut put, minor, id, is_asked, profile, addressing, operation, contexts, b"");
             values(session, start)
-        })
+        })?;
+        if let Some(both_ways) = &mut self.both_ways {
+            both_ways.told(minor);
+        }
+        Ok(())
     }
 
-    /// Whether this side may send a request now: only the side that opened the connection may, since
-    /// bidirectional GIOP (section 9.8) is not offered.
+    /// Whether this side may send a request now: only the side that opened the connection may, unless the peer serves objects on it
+    /// (`bidirectional`).
     pub(crate) fn check_can_ask(&self) -> Result<(), Failure> {
         self.check_open()?;
-        if self.role == Role::Accepting {
+        if self.role == Role::Accepting && !self.peer_serves() {
             let what = "calls cannot go back over a connection that the peer opened";
-            return Err(Failure::unsupported(what).with_hint("connect to the peer's own endpoint"));
+            return Err(Failure::unsupported(what).with_hint(
+                "connect to the peer's own endpoint, or have both sides listen at addresses with bidirectional=on",
+            ));
         }
         self.limits.check_outstanding(self.waiting.len())
     }
@@ -231,12 +243,14 @@ impl GiopSession {
     #[inline(never)]
     fn new_request_in(&mut self, header: &Header, message: Bytes) -> Result<(), ProtocolError> {
         let mut get = Get { bytes: &message, pos: HEADER, base: 0, little: header.little };
-        let mut sets = None;
+        let (mut sets, mut points) = (None, None);
         let (mut passes, mut of_sun) = (false, false);
         let mut see = |id, data| {
             of_sun |= id == contexts::SUN_VERSION;
             if id == contexts::CODE_SETS {
                 sets = Some(codesets::read_context(data, header.minor)?);
+            } else if id == contexts::BI_DIR_IIOP {
+                points = Some(data);
             } else {
                 passes |= contexts::passes(id);
             }
@@ -276,6 +290,9 @@ impl GiopSession {
         if of_sun {
             self.meet_sun();
         }
+        if let (Some(points), Some(both_ways)) = (points, &mut self.both_ways) {
+            both_ways.hear(points)?;
+        }
         let list = passes.then_some(list);
         self.called(header, id, flags, key, operation, list, get.pos, sets, message)
     }
@@ -301,7 +318,7 @@ impl GiopSession {
     ) -> Result<(), ProtocolError> {
         let expects = expects(flags);
         match sets {
-            Some(Ok(dialect)) => self.dialect = Some(dialect),
+            Some(Ok(dialect)) => self.hear_sets(dialect),
             Some(Err(unknown)) => {
                 if expects == Expects::Reply {
                     self.refuse(id, header.minor, &unknown_set(unknown));
@@ -310,7 +327,7 @@ impl GiopSession {
             }
             None => {}
         }
-        let dialect = Dialect { minor: header.minor, ..self.dialect.unwrap_or_default() };
+        let dialect = Dialect { minor: header.minor, ..self.peer_sets() };
         let key = message.slice(key);
         let operation = message.slice(operation);
         let asks = match &*operation {
@@ -329,10 +346,10 @@ impl GiopSession {
         let mut bytes = message;
         bytes::Buf::advance(&mut bytes, base);
         let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        let body = match headers {
+        let body = self.of_peer(match headers {
             Some(headers) => body.with_headers(headers),
             None => body,
-        };
+        });
         let (sender, interface) = (Bytes::new(), Bytes::new());
         let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
         match asks {
@@ -344,6 +361,22 @@ impl GiopSession {
             }
         }
         Ok(())
+    }
+
+    /// The peer tells the character sets of its requests. Where calls go both ways, they are its own matter on the side that connects, which
+    /// has told those of its requests.
+    fn hear_sets(&mut self, dialect: Dialect) {
+        match &mut self.both_ways {
+            Some(both_ways) if self.role == Role::Connecting => both_ways.peer_sets = Some(dialect),
+            _ => self.dialect = Some(dialect),
+        }
+    }
+
+    /// The character sets of the peer's requests.
+    #[inline]
+    fn peer_sets(&self) -> Dialect {
+        let own = self.both_ways.as_deref().and_then(|both_ways| both_ways.peer_sets);
+        own.or(self.dialect).unwrap_or_default()
     }
 
     /// Notes a call of the peer, so that it can be answered, and gives it the number by which the runtime
@@ -430,21 +463,26 @@ fn choose(profile: &Profile, minor: u8) -> Dialect {
     }
 }
 
-/// The contexts of a request: the character sets, or none.
+/// The contexts of a request: the character sets, where this side's objects are, or none.
 #[inline]
-fn put_contexts(says: Option<Dialect>, put: &mut CdrWriter<'_>) {
-    match says {
-        None => put.u32(0),
-        Some(dialect) => put_code_sets(dialect, put),
+fn put_contexts(says: Option<Dialect>, points: &[ListenPoint], put: &mut CdrWriter<'_>) {
+    if says.is_none() && points.is_empty() {
+        return put.u32(0);
     }
+    put_introduction(says, points, put);
 }
 
 /// Once in a connection.
 #[cold]
-fn put_code_sets(dialect: Dialect, put: &mut CdrWriter<'_>) {
-    put.u32(1);
-    put.u32(contexts::CODE_SETS);
-    put.encapsulated(|put| codesets::put_context(dialect, put));
+fn put_introduction(says: Option<Dialect>, points: &[ListenPoint], put: &mut CdrWriter<'_>) {
+    put.count(usize::from(says.is_some()) + usize::from(!points.is_empty()));
+    if let Some(dialect) = says {
+        put.u32(contexts::CODE_SETS);
+        put.encapsulated(|put| codesets::put_context(dialect, put));
+    }
+    if !points.is_empty() {
+        bidirectional::put_context(points, put);
+    }
 }
 
 /// The key that a target of GIOP 1.2 names, as a range of the message. A profile or a reference that names it

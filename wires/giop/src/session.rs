@@ -2,7 +2,8 @@
 //!
 //! `requests` sends calls and takes those that come, `replies` answers them and takes answers, `locate` asks
 //! for and tells where objects are, `addressing` names objects as the peer wants, `passing` sends bodies
-//! without a contract, `fragments` joins and splits, `incoming` takes messages off the stream, `close` ends.
+//! without a contract, `fragments` joins and splits, `incoming` takes messages off the stream, `bidirectional` lets the peer send
+//! requests over a connection that this side made, `close` ends.
 //!
 //! States: `Open` from the beginning, as the protocol has no greeting; `Closed` after a goodbye of either
 //! side; `Broken` after a violation or when the connection has ended. There is no way back. Nothing is sent
@@ -19,6 +20,7 @@
 //! Nothing here blocks or looks at a clock: the link brings the time.
 
 use crate::addressing_trials::{Addressing, AddressingTrials};
+use crate::bidirectional::BothWays;
 use crate::codesets::Dialect;
 use crate::frame::{self, Header, MessageKind};
 use crate::limits;
@@ -62,8 +64,12 @@ pub(crate) struct GiopSession {
     /// The minor version of GIOP of the last request, of either side: messages without a version of their own, such as a
     /// withdrawal, have it, since the peer has shown that it reads it. 2 before the first.
     pub(crate) minor: u8,
-    /// The number of the next request; it goes up by one and starts again at 0 after the greatest.
+    /// The number of the next request; it goes up by `id_step` and starts again at 0 or 1 after the greatest.
     pub(crate) next_id: u32,
+    /// 1, or 2 where the peer sends requests, too, which have the numbers between.
+    pub(crate) id_step: u32,
+    /// What is known of calls the other way, where the connection carries such.
+    pub(crate) both_ways: Option<Box<BothWays>>,
     /// Calls taken and not answered; their serials ascend.
     pub(crate) serving: Vec<InboundCall>,
     /// How many of them are withdrawn.
@@ -220,14 +226,23 @@ impl GiopSession {
         let authentication = if config.peer.credentials.is_some() { "unix credentials" } else { "none" };
         // The protocol has no greeting: calls may come at once.
         let ready = Event::Ready(Peer::admitted(config.peer.clone(), authentication));
+        let both_ways = BothWays::of(config, role);
+        // Even numbers are those of the side that connects (CORBA 3.3 part 2, section 9.8).
+        let (next_id, id_step) = match (&both_ways, role) {
+            (Some(_), Role::Connecting) => (2, 2),
+            (Some(_), Role::Accepting) => (1, 2),
+            (None, _) => (1, 1),
+        };
         Self {
             role,
+            id_step,
+            both_ways,
             limits: config.limits.clone(),
             local: config.local,
             fragment,
             events: VecDeque::from([ready]),
             minor: 2,
-            next_id: 1,
+            next_id,
             next_serial: 1,
             ..Self::default()
         }
@@ -333,7 +348,21 @@ impl GiopSession {
     /// Uses up the number of the request that was just written, in this minor version.
     pub(crate) fn take_id(&mut self, minor: u8) {
         self.minor = minor;
-        self.next_id = self.next_id.wrapping_add(1);
+        self.next_id = self.next_id.wrapping_add(self.id_step);
+    }
+
+    /// Whether the peer may send requests: on the side that connects only where it said so.
+    pub(crate) fn takes_requests(&self) -> bool {
+        self.role == Role::Accepting || self.both_ways.is_some()
+    }
+
+    /// A body that the peer has sent.
+    #[inline]
+    pub(crate) fn of_peer(&self, body: Body) -> Body {
+        match &self.both_ways {
+            None => body,
+            Some(both_ways) => both_ways.mark(body),
+        }
     }
 
     /// Forgets a call that was sent; whether it was known. The first in the list is looked at first, as most
@@ -477,6 +506,11 @@ impl Session for GiopSession {
 
     fn disconnected(&mut self, failure: &Failure) {
         self.lost(failure);
+    }
+
+    fn peer_serves(&self) -> bool {
+        let told = |both_ways: &BothWays| both_ways.peer_points.is_some();
+        self.role == Role::Connecting || self.both_ways.as_deref().is_some_and(told)
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -21,7 +21,7 @@ use crate::codesets::{self, Dialect, Narrow};
 use crate::sink::unsupported;
 use crate::typecodes::{self, Boxed};
 use crate::value_types::{self, FIRST_TAG, Open, Values};
-use crate::{components, ior};
+use crate::{bidirectional, components, ior};
 use bytes::Bytes;
 use everywire_model::shape::{Enum, Hold, Text, TextKind};
 use everywire_model::value_type::ValueType;
@@ -544,7 +544,7 @@ impl<'a> Source<'a> for CdrSource<'a> {
         // charged afterwards.
         let copied = reference.as_ref().map_or(0, components::cost);
         self.budget.charge_bytes(self.get.pos.saturating_sub(before) as u64 + copied)?;
-        Ok(reference)
+        Ok(reference.map(|reference| bidirectional::marked(self.body, reference)))
     }
 
     fn type_code(&mut self) -> Visit<TypeCode> {

@@ -173,6 +173,9 @@ fn g3_type_codes_that_nest_run_in_circles_or_explode() {
 
 #[test]
 fn g4_fragment_floods() {
+    // A header that announces what nobody takes: it is refused at once, and not when its time is over.
+    let mut session = server();
+    assert_eq!(violation(&mut *session, b"GIOP\x01\x02\x01\0\xff\xff\xff\xff"), "OverLimit");
     // Many messages that never end.
     let mut session = server();
     for id in 0..64 {

@@ -4,6 +4,7 @@
 
 mod allocations;
 mod attacks;
+mod both_ways;
 mod cdr;
 mod dialogue;
 mod fragments;

@@ -19,35 +19,40 @@ use std::time::Duration;
 /// How often the object is asked whether it is there.
 const PROBE: Duration = Duration::from_secs(2);
 
-/// The way in which an object takes listeners; the node listens from then on.
+/// Has the node listen where an object can call it. Before the object is called first: only connections that are made from then on can carry
+/// its calls, too.
 ///
 /// # Errors
-/// The object takes none, or this program cannot listen.
+/// This program cannot listen.
+pub(super) fn open(arguments: &Arguments, wire: &dyn Wire, object: &Object, node: &Node) -> Done {
+    let address = match &arguments.on {
+        Some(address) => address.clone(),
+        None => near(wire, object)?,
+    };
+    node.listen(&address).map(drop).map_err(|failure| {
+        CliError::failure(format!("cannot listen for calls of the object on `{address}`"), &failure)
+    })
+}
+
+/// The way in which an object takes listeners.
+///
+/// # Errors
+/// The object takes none.
 pub(super) fn prepare(
     arguments: &Arguments,
-    wire: &dyn Wire,
     object: &Object,
     (contract, own): (&Contract, &[Hold<Interface>]),
-    node: &Node,
 ) -> Done<Registration> {
     let type_id = &object.reference().type_id;
     let exact = own.iter().find(|interface| !type_id.is_empty() && interface.id == *type_id);
     let meant = exact.map_or(own, std::slice::from_ref);
     let wanted =
         SignalFilter { interface: arguments.interface.as_deref(), signal: arguments.signal.as_deref() };
-    let found = registration(contract, meant, wanted).map_err(|mistake| {
+    registration(contract, meant, wanted).map_err(|mistake| {
         super::not_watched(arguments, mistake).adding(
             "there are no signals on this wire: an object calls the callback objects that it was given",
         )
-    })?;
-    let address = match &arguments.on {
-        Some(address) => address.clone(),
-        None => near(wire, object)?,
-    };
-    node.listen(&address).map_err(|failure| {
-        CliError::failure(format!("cannot listen for calls of the object on `{address}`"), &failure)
-    })?;
-    Ok(found)
+    })
 }
 
 /// Gives the object a listener. The subscription takes it back.
@@ -87,10 +92,13 @@ fn near(wire: &dyn Wire, object: &Object) -> Done<String> {
                 .and_then(|socket| socket.connect((host.as_str(), *port)).and_then(|()| socket.local_addr()));
             let reached = reached
                 .map_err(|error| CliError::local(format!("no address of this machine leads to {host}"), &error))?;
-            Ok(match reached.ip().to_canonical() {
+            let plain = match reached.ip().to_canonical() {
                 std::net::IpAddr::V4(ip) => format!("{scheme}://{ip}:0"),
                 std::net::IpAddr::V6(ip) => format!("{scheme}://[{ip}]:0"),
-            })
+            };
+            // Where the wire can carry calls both ways, and the server wants that, the object need not reach this machine.
+            let both_ways = format!("{plain}?bidirectional=on");
+            Ok(if wire.listen(&both_ways).is_ok() { both_ways } else { plain })
         }
         Some(Endpoint::Unix { .. } | Endpoint::Shm { .. }) => {
             let socket = std::env::temp_dir().join(format!("everywire-watch-{}.sock", std::process::id()));
