@@ -144,7 +144,7 @@ pub struct Quotas {
     pub first_message: Duration,
     /// How long a connection may be silent with no call under way, or take nothing of an answer; `None`: for ever. For silence it
     /// ends connections of wires whose clients connect again by themselves. Where calls go both ways on a connection
-    /// ([`everywire_model::Capabilities::callbacks_on_connection`]) whoever is silent may wait to be called, and a foreign
+    /// ([`everywire_model::Wire::calls_both_ways`]) whoever is silent may wait to be called, and a foreign
     /// client that was cut off would not come back: there a connection may be silent for ever, unless its wire has limits of
     /// its own for that. So it may where objects have signals or attributes to tell of and the wire sends them to everybody
     /// who is connected. A peer that takes nothing of an answer is ended on every wire.

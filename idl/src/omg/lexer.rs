@@ -36,15 +36,23 @@ pub(crate) struct Lexer {
     pub(crate) plain: bool,
     /// The text is the body of a macro, where `#` stands for itself.
     pub(crate) body: bool,
+    /// Words may be names of macros: one that resembles a keyword is `Kind::Misspelt`.
+    pub(crate) macros: bool,
     /// The text is MIDL: no word is a keyword, numbers have suffixes, and UUIDs are tokens.
     pub(crate) midl: bool,
+}
+
+/// A word is no keyword by its case alone.
+pub(super) fn misspelt(word: &str, keyword: &str, span: Span) -> Problem {
+    Problem::new(span, format!("`{word}` differs from the keyword `{keyword}` only in case"))
+        .help(format!("write `{keyword}` if the keyword is meant, `_{word}` if a name is"))
 }
 
 impl Lexer {
     pub(crate) fn new(file: u32, text: Arc<str>) -> Self {
         let end = text.len();
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Self { file, text, at, end, fresh: true, plain: false, body: false, midl: false }
+        Self { file, text, at, end, fresh: true, plain: false, body: false, macros: false, midl: false }
     }
 
     /// A lexer for the rest of the logical line, with plain words, which this one steps over. A line that a
@@ -60,6 +68,7 @@ impl Lexer {
             fresh: false,
             plain: true,
             body: false,
+            macros: false,
             midl: self.midl,
         }
     }
@@ -238,10 +247,9 @@ impl Lexer {
             Some(keyword) if YOUNG_WORDS.contains(&keyword) => Kind::Word(word.to_owned()),
             // Contracts of DDS write them so, mostly in annotations.
             Some(keyword) if matches!(word, "true" | "false") => Kind::Keyword(keyword),
+            Some(keyword) if self.macros => Kind::Misspelt(word.to_owned(), keyword),
             Some(keyword) => {
-                let message = format!("`{word}` differs from the keyword `{keyword}` only in case");
-                let help = format!("write `{keyword}` if the keyword is meant, `_{word}` if a name is");
-                report.add(Problem::new(self.span_from(start), message).help(help));
+                report.add(misspelt(word, keyword, self.span_from(start)));
                 Kind::Keyword(keyword)
             }
             None => Kind::Word(word.to_owned()),

@@ -16,7 +16,7 @@
 //! text it makes.
 
 use super::conditions::{Conditions, Function, Macros};
-use super::lexer::{Directive, Kind, Lexer, Token};
+use super::lexer::{self, Directive, Kind, Lexer, Token};
 use super::limits;
 use super::macros;
 use super::pragmas::pragma;
@@ -170,6 +170,7 @@ impl Preprocessor {
             // What a macro made may be the name of a macro with parameters whose parenthesis comes from the
             // file.
             if let Some(token) = self.expanded.pop_front() {
+                let token = self.spelt(token, report);
                 if self.invoke(&token, report) {
                     continue;
                 }
@@ -178,6 +179,7 @@ impl Preprocessor {
             let depth = self.frames.len();
             let Some(frame) = self.frames.last_mut() else { return Token::default() };
             let token = frame.lexer.next(report);
+            let token = self.spelt(token, report);
             match &token.kind {
                 Kind::Hash => {
                     if let Some(directive) = self.directive(&token, report) {
@@ -186,7 +188,9 @@ impl Preprocessor {
                 }
                 Kind::End => {
                     // The last file stays, so that its end is found again by each further call.
-                    frame.conditions.finish(report);
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.conditions.finish(report);
+                    }
                     if depth == 1 {
                         return token;
                     }
@@ -202,12 +206,25 @@ impl Preprocessor {
         }
     }
 
+    /// A word that resembles a keyword: a name where a macro has it, and else a mistake.
+    fn spelt(&self, token: Token, report: &mut Report) -> Token {
+        let Kind::Misspelt(word, keyword) = token.kind else { return token };
+        let is_macro = self.macros.get(&word).is_some_and(|body| !body.is_empty());
+        if is_macro || self.functions.contains_key(&word) {
+            return Token { kind: Kind::Word(word), ..token };
+        }
+        report.add(lexer::misspelt(&word, keyword, token.span));
+        Token { kind: Kind::Keyword(keyword), ..token }
+    }
+
     /// Appends what a token stands for, to `expanded`. All tokens that come of it have the place of the use:
     /// a mistake in them is shown where the macro is used. At the bounds of depth and number the token stays
     /// as it is.
     pub(super) fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
         let body = match &token.kind {
-            Kind::Word(word) if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION => {
+            Kind::Word(word) | Kind::Misspelt(word, _)
+                if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION =>
+            {
                 self.macros.get(word).filter(|body| !body.is_empty())
             }
             _ => None,
@@ -296,7 +313,7 @@ impl Preprocessor {
             None
         };
         // The body is text of the contract, where keywords are keywords.
-        line.plain = false;
+        (line.plain, line.macros) = (false, true);
         line.body = parameters.is_some();
         let mut body = Vec::new();
         loop {
@@ -504,7 +521,7 @@ impl Preprocessor {
             report.put_in_background(file);
         }
         let mut lexer = Lexer::new(file, text);
-        lexer.midl = self.known.is_some();
+        (lexer.midl, lexer.macros) = (self.known.is_some(), true);
         self.frames.push(Frame { lexer, conditions: Conditions::default(), directory, background });
     }
 

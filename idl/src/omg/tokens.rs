@@ -20,6 +20,9 @@ pub(crate) enum Kind {
     Escaped(String),
     /// A keyword, as `KEYWORDS` spells it.
     Keyword(&'static str),
+    /// A word that differs from a keyword only in case. It may be the name of a macro; what it is the preprocessor finds out, and no
+    /// other sees it.
+    Misspelt(String, &'static str),
     /// Decimal, octal or hexadecimal; in MIDL its suffixes `L` and `U` are dropped.
     Integer(u64),
     Float(f64),

@@ -332,6 +332,51 @@ fn integers_of_eight_bits_may_be_constants() {
     assert!(refused.contains("128 does not fit the type, which holds -128 to 127"), "{refused}");
 }
 
+#[test]
+fn integers_of_eight_bits_may_select_the_case_of_a_union() {
+    let contract = read(
+        "union Level switch (int8) { case -128: string low; case 127: string high; default: octet other; };
+         interface Plant { attribute Level level; };",
+    );
+    assert_eq!(operations(interface(&contract, "Plant")), ["_get_level", "_set_level"]);
+    let refused = parse("union U switch (int8) { case 128: long a; };", "plant.idl").unwrap_err().to_string();
+    assert!(refused.contains("128 does not fit"), "{refused}");
+}
+
+/// A name that no keyword may resemble is a macro's all the same: the preprocessor is not of the language.
+#[test]
+fn macros_may_be_named_like_keywords_in_other_letters() {
+    let contract = read(
+        "#define VOID void
+#define STRING \"hello\"
+#define GREETING STRING
+#define IN(name) in long name
+         const string text = GREETING; interface Plant { VOID run(IN(speed)); };",
+    );
+    assert_eq!(operations(interface(&contract, "Plant")), ["run"]);
+    for (wrong, word) in [
+        ("interface Plant { VOID run(); };", "VOID"),
+        ("#define EMPTY\ninterface Plant { Void run(); };", "Void"),
+        ("#define RUN Void run()\ninterface Plant { RUN; };", "Void"),
+    ] {
+        let refused = parse(wrong, "plant.idl").unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("`{word}` differs from the keyword `void` only in case")),
+            "{refused}"
+        );
+    }
+}
+
+/// Contracts for OpenDDS write them so.
+#[test]
+fn annotations_may_be_named_from_the_outermost_scope() {
+    let contract = read(
+        "@::OpenDDS::data_representation(XCDR2) struct Point { @::A::key long x; @::B long y; };
+         interface Plant { attribute Point at; };",
+    );
+    assert_eq!(operations(interface(&contract, "Plant")), ["_get_at", "_set_at"]);
+}
+
 /// TAO has a file for each of these sequences.
 #[test]
 fn files_of_tao_need_not_be_there() {

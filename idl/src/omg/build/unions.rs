@@ -97,12 +97,13 @@ impl Builder<'_> {
         (!broken).then_some((discriminator, arms, depth))
     }
 
-    /// `octet` and `wchar` are of IDL 4.2 (7.4.13). The type keeps its name.
+    /// `octet`, `int8` and `wchar` are of IDL 4.2 (7.4.13). The type keeps its name.
     fn discriminator(&mut self, shape: Shape, span: Span) -> Option<Shape> {
         let good = matches!(
             shape.resolved(),
             Shape::Bool
                 | Shape::U8
+                | Shape::I8
                 | Shape::U16
                 | Shape::I16
                 | Shape::U32
@@ -162,7 +163,7 @@ impl Builder<'_> {
 fn values(discriminator: &Shape) -> Option<usize> {
     match discriminator.resolved() {
         Shape::Bool => Some(2),
-        Shape::U8 | Shape::Char => Some(256),
+        Shape::U8 | Shape::I8 | Shape::Char => Some(256),
         Shape::Enum(members) => Some(members.members.len()),
         _ => None,
     }

@@ -316,6 +316,10 @@ impl Parser<'_> {
         let at = self.current.span;
         let mut next = || self.tokens.next();
         let mut token = next();
+        // A name from the outermost scope on.
+        if token.kind == Kind::Punct("::") {
+            token = next();
+        }
         self.annotations.note(&token, at);
         // Here `token` is what stands behind the `@`; the next one tells whether parameters follow.
         let declares = token.kind == Kind::Word("annotation".to_owned());
