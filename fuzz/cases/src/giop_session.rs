@@ -2,7 +2,8 @@
 
 use crate::driver::{Driver, steps};
 use everywire_giop::GIOP;
-use everywire_model::{Config, Expects, Method, Operation, Session, Shape, Wire};
+use everywire_model::{Config, Expects, Lease, Method, Operation, Session, Shape, Wire};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn drive(session: &mut dyn Session, data: &[u8], calls: bool) {
@@ -29,9 +30,15 @@ fn drive(session: &mut dyn Session, data: &[u8], calls: bool) {
 pub fn giop_session(data: &[u8]) {
     let config = Config::default();
     let [side, data @ ..] = data else { return };
-    if side % 2 == 0 {
-        drive(&mut *GIOP.accept(&config), data, false);
-    } else {
-        drive(&mut *GIOP.connect(&config), data, true);
+    match side % 4 {
+        0 => drive(&mut *GIOP.accept(&config), data, false),
+        // One that may be called over its own connection, and that is.
+        2 => {
+            let place = GIOP.listen("iiop://localhost:1?bidirectional=on").expect("a good address");
+            let way_back = Lease::new(Arc::new(()));
+            let config = Config { profile: place.profile().clone(), way_back, ..config };
+            drive(&mut *GIOP.accept(&config), data, true);
+        }
+        _ => drive(&mut *GIOP.connect(&config), data, true),
     }
 }
