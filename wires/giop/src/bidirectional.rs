@@ -127,6 +127,8 @@ pub(crate) struct BothWays {
     number: ConnectionOptions,
     /// Where the peer's objects are, once it has told.
     pub(crate) peer_points: Option<Arc<PeerPoints>>,
+    /// The same as what belongs to each body that comes from the peer: references in it may lead back over this connection.
+    pub(crate) beside_bodies: Option<Arc<Attachments>>,
     /// The character sets of the peer's requests, where it has told others than those of this side's.
     pub(crate) peer_sets: Option<Dialect>,
 }
@@ -140,7 +142,15 @@ impl BothWays {
         };
         let (due, way_back) = (!own.is_empty(), config.way_back.clone());
         let number = ConnectionOptions(CONNECTIONS.fetch_add(1, Ordering::Relaxed));
-        Some(Box::new(Self { own, due, way_back, number, peer_points: None, peer_sets: None }))
+        Some(Box::new(Self {
+            own,
+            due,
+            way_back,
+            number,
+            peer_points: None,
+            beside_bodies: None,
+            peer_sets: None,
+        }))
     }
 
     /// What the next request tells the peer: all or nothing. `sets`: it tells the character sets, too.
@@ -177,21 +187,12 @@ impl BothWays {
         let known = self.peer_points.as_ref().map_or(0, |known| known.points.len());
         if points.len() > known {
             let (way_back, number) = (self.way_back.clone(), self.number.into());
-            self.peer_points = Some(Arc::new(PeerPoints { points, way_back, number }));
+            let points = Arc::new(PeerPoints { points, way_back, number });
+            let wire_state = Some(Arc::clone(&points) as Arc<dyn NodeState>);
+            self.beside_bodies = Some(Arc::new(Attachments { wire_state, ..Attachments::default() }));
+            self.peer_points = Some(points);
         }
         Ok(())
-    }
-
-    /// A body that came from the peer: references in it may lead back over this connection.
-    pub(crate) fn mark(&self, body: Body) -> Body {
-        match &self.peer_points {
-            Some(points) if !body.bytes.is_empty() => {
-                let wire_state = Some(Arc::clone(points) as Arc<dyn NodeState>);
-                let attachments = body.beside.as_deref().cloned().unwrap_or_default();
-                Body { beside: Some(Arc::new(Attachments { wire_state, ..attachments })), ..body }
-            }
-            _ => body,
-        }
     }
 }
 

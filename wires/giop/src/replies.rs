@@ -272,7 +272,7 @@ impl GiopSession {
         let base = at.min(message.len());
         bytes::Buf::advance(&mut message, base);
         let dialect = Dialect { minor, ..self.dialect.unwrap_or_default() };
-        self.of_peer(Cdr::body(message, base, little, dialect, self.limits.budget))
+        Body { beside: self.beside_bodies(), ..Cdr::body(message, base, little, dialect, self.limits.budget) }
     }
 
     /// The results of a call, behind the number of it, the status and the count of contexts.

@@ -33,8 +33,8 @@ use crate::{bidirectional, components, contexts, ior, limits};
 use bytes::Bytes;
 use everywire_model::contract::note;
 use everywire_model::{
-    Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Session, Sink,
-    Visit,
+    Body, Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Session,
+    Sink, Visit,
 };
 use std::ops::Range;
 
@@ -345,11 +345,12 @@ impl GiopSession {
         let headers = list.map(|list| contexts::received(&message, list));
         let mut bytes = message;
         bytes::Buf::advance(&mut bytes, base);
-        let body = Cdr::body(bytes, base, header.little, dialect, self.limits.budget);
-        let body = self.of_peer(match headers {
+        let beside = self.beside_bodies();
+        let body = Body { beside, ..Cdr::body(bytes, base, header.little, dialect, self.limits.budget) };
+        let body = match headers {
             Some(headers) => body.with_headers(headers),
             None => body,
-        });
+        };
         let (sender, interface) = (Bytes::new(), Bytes::new());
         let incoming = Box::new(Incoming { id: call, sender, key, interface, operation, body, expects });
         match asks {
@@ -375,8 +376,11 @@ impl GiopSession {
     /// The character sets of the peer's requests.
     #[inline]
     fn peer_sets(&self) -> Dialect {
-        let own = self.both_ways.as_deref().and_then(|both_ways| both_ways.peer_sets);
-        own.or(self.dialect).unwrap_or_default()
+        match self.both_ways.as_deref() {
+            None => self.dialect,
+            Some(both_ways) => both_ways.peer_sets.or(self.dialect),
+        }
+        .unwrap_or_default()
     }
 
     /// Notes a call of the peer, so that it can be answered, and gives it the number by which the runtime

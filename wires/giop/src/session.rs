@@ -28,6 +28,7 @@ use crate::request_heads::{InboundHead, RequestHeads};
 use crate::sink::over;
 use bytes::{Bytes, BytesMut};
 use everywire_model::MessageClock;
+use everywire_model::body::Attachments;
 use everywire_model::send_buffer::Mark;
 use everywire_model::session::no_reply;
 use everywire_model::{
@@ -36,6 +37,7 @@ use everywire_model::{
 };
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// One connection. The fields are the session's own; other files of this crate change those of their concern.
@@ -356,13 +358,10 @@ impl GiopSession {
         self.role == Role::Accepting || self.both_ways.is_some()
     }
 
-    /// A body that the peer has sent.
+    /// What belongs to each body of this peer: nothing, unless calls go both ways.
     #[inline]
-    pub(crate) fn of_peer(&self, body: Body) -> Body {
-        match &self.both_ways {
-            None => body,
-            Some(both_ways) => both_ways.mark(body),
-        }
+    pub(crate) fn beside_bodies(&self) -> Option<Arc<Attachments>> {
+        self.both_ways.as_deref().and_then(|both_ways| both_ways.beside_bodies.clone())
     }
 
     /// Forgets a call that was sent; whether it was known. The first in the list is looked at first, as most
