@@ -128,10 +128,5 @@ pub fn wcf_objects(data: &[u8]) {
     }
     let back = again.read(|source| Value::decode(&shape, source));
     let back = back.unwrap_or_else(|failure| panic!("what was written does not read: {failure}\n{value:?}"));
-    assert_eq!(seen(&back), seen(&value));
-}
-
-/// What people see of a value: NaN differs from itself, and a negative zero may lose its sign as it does in .NET.
-fn seen(value: &Value) -> String {
-    format!("{value:?}").replace("Float(-0.0)", "Float(0.0)")
+    assert_eq!(crate::nbfx::seen(&back), crate::nbfx::seen(&value));
 }

@@ -57,7 +57,7 @@ fn message(header: &Header, bytes: &[u8]) -> MessageListing {
     let mut reading = FieldReader { get, parts: Vec::new(), notes: Vec::new(), body: None };
     reading.header(header);
     if let Err(bad) = reading.fields(header) {
-        reading.note(bad.at.min(bytes.len()), "ends early", bad.what.to_owned());
+        reading.note(bad.at, "ends early", bad.what.to_owned());
     }
     let order = if header.little { "" } else { ", big-endian" };
     let mut summary = format!("{} 1.{}", header.kind.word(), header.minor);
@@ -74,8 +74,10 @@ fn message(header: &Header, bytes: &[u8]) -> MessageListing {
 impl<'a> FieldReader<'a> {
     /// Notes what was read from offset `from` up to where reading stands.
     fn note(&mut self, from: usize, name: &'static str, value: String) {
-        let len = self.get.pos.saturating_sub(from);
-        self.parts.push(Part { offset: from, len, name, value });
+        // A place between two fields may be behind the end of a message that was cut off.
+        let end = self.get.bytes.len();
+        let (offset, behind) = (from.min(end), self.get.pos.min(end));
+        self.parts.push(Part { offset, len: behind.saturating_sub(offset), name, value });
     }
 
     /// Reads a field, and notes what it says.
