@@ -213,7 +213,8 @@ fn calls_of_many_servers_that_no_servant_takes_stay_within_the_memory_of_their_n
     }
     until("four make room", || servers.iter().filter(|(.., waiting)| waiting.is_finished()).count() >= 4);
     until("the rest fits", || client.memory_held() <= 32 << 20);
-    assert!(most <= 34 << 20, "{most} octets were held");
+    // Room is made after the message with which there is too much; another thread may have read one meanwhile.
+    assert!(most <= 36 << 20, "{most} octets were held");
     let mut kept = 0;
     for (mut peer, id, waiting) in servers {
         if waiting.is_finished() {
