@@ -30,6 +30,7 @@ mod resuming;
 mod sending;
 mod serving;
 mod state;
+mod unread;
 mod waker;
 mod weighing;
 

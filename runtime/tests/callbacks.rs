@@ -5,7 +5,8 @@
 use crate::plain::{
     Does, Frame, Honest, LONG, PLAINBACK, Probe, Raw, Router, block_on, call, interface, name, node, until,
 };
-use everywire_model::{Kind, Outcome, Ref, Sink};
+use bytes::Bytes;
+use everywire_model::{Failure, Kind, Outcome, Ref, Sink};
 use everywire_runtime::{Builder, Node, Quotas, blocking};
 use std::collections::HashSet;
 use std::io::Write;
@@ -229,4 +230,131 @@ fn calls_of_many_servers_that_no_servant_takes_stay_within_the_memory_of_their_n
     assert!((1..=2).contains(&kept), "{kept} are left");
     until("what they held is free", || client.memory_held() == 0);
     until("the calls of those that are left were made", || count.load(Ordering::Relaxed) >= 12 * kept);
+}
+
+/// Makes a MiB at each call, and notes how many of them nobody has read.
+#[derive(Default)]
+struct Ahead(Mutex<(usize, usize)>);
+
+impl Ahead {
+    fn made(&self) {
+        let mut ahead = self.0.lock().unwrap();
+        ahead.0 += 1;
+        ahead.1 = ahead.1.max(ahead.0);
+    }
+
+    fn read(&self) {
+        self.0.lock().unwrap().0 -= 1;
+    }
+}
+
+impl Probe for Ahead {
+    fn add_one(&self, v: i32) -> Result<i32, Failure> {
+        Ok(v + 1)
+    }
+    fn get_bytes(&self, n: i32) -> Result<Bytes, Failure> {
+        self.made();
+        Honest::default().get_bytes(n)
+    }
+    fn wait_ms(&self, ms: i32) -> Result<i32, Failure> {
+        Ok(ms)
+    }
+    fn call_back(&self, n: i32, _: Option<Ref<dyn Probe>>) -> Result<i32, Failure> {
+        Ok(n)
+    }
+    fn hello(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn panic(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// The server asks for 64 MiB in 64 calls before it reads any; a call of the client waits meanwhile, or none does.
+fn asks_before_it_reads(test: &str, waits: bool) {
+    const MANY: u64 = 64;
+    // As many as the quota `unsent` takes, those in buffers of the kernel, and those that are being made or read.
+    const FEW: usize = 8 + 4;
+    let ahead = Arc::new(Ahead::default());
+    let (client, far, server) = client(test, Arc::clone(&ahead) as Arc<dyn Probe>);
+    let (mut peer, id, mut waiting) = asks(&far, &server);
+    if !waits {
+        replies(&mut peer, id, waiting);
+        waiting = std::thread::spawn(|| 2);
+    }
+    let all: Vec<u8> = (0..MANY).flat_map(|id| call(id, "get_bytes", 1 << 20)).collect();
+    peer.send(&all);
+    until("the quota is full", || client.memory_held() >= 8 << 20);
+    for id in 0..MANY {
+        let reply = peer.read();
+        assert_eq!((reply.kind, reply.id, reply.body.len()), (1, id, 4 + (1 << 20)));
+        ahead.read();
+    }
+    let (left, most) = *ahead.0.lock().unwrap();
+    assert_eq!(left, 0);
+    assert!(most <= FEW, "{most} answers waited");
+    replies(&mut peer, id, waiting);
+    until("what they held is free", || client.memory_held() == 0);
+}
+
+#[test]
+fn calls_of_a_server_that_reads_no_answers_wait_and_none_is_lost() {
+    asks_before_it_reads("callbacks-unread", false);
+}
+
+#[test]
+fn calls_of_a_server_that_reads_no_answers_wait_also_while_it_is_called() {
+    asks_before_it_reads("callbacks-unread-called", true);
+}
+
+/// A question whether an object exists that does not; the answer is longer.
+fn question(id: u64) -> Vec<u8> {
+    Frame { kind: 3, id, body: [&[255], &[b'x'; 255][..]].concat() }.bytes()
+}
+
+#[test]
+fn questions_of_a_server_that_reads_no_answers_are_read_no_further_and_none_is_lost() {
+    const MANY: u64 = 100_000;
+    let (client, far, server) = client("callbacks-questions", Arc::new(Honest::default()));
+    let (mut peer, id, waiting) = asks(&far, &server);
+    replies(&mut peer, id, waiting);
+    let all: Vec<u8> = (0..MANY).flat_map(question).collect();
+    let mut sent = 0;
+    peer.0.set_nonblocking(true).unwrap();
+    until("no more is read", || match peer.0.write(&all[sent..]) {
+        Ok(more) => {
+            sent += more;
+            assert!(sent < all.len(), "all was read");
+            false
+        }
+        Err(_) => client.memory_held() >= 16 << 20,
+    });
+    peer.0.set_nonblocking(false).unwrap();
+    std::thread::scope(|scope| {
+        let mut writer = Raw(peer.0.try_clone().unwrap());
+        scope.spawn(move || writer.send(&all[sent..]));
+        (0..MANY).for_each(|id| assert_eq!(peer.read().id, id));
+    });
+    until("what they held is free", || client.memory_held() == 0);
+}
+
+#[test]
+fn answers_that_a_server_does_not_read_stay_within_the_memory_of_their_node() {
+    let name = name("callbacks-curious");
+    let server = Router::open(&name);
+    let quotas = Quotas { memory: Some(20 << 20), ..Quotas::default() };
+    let client = Builder::new(&[&PLAINBACK]).shards(2).quotas(quotas).build();
+    client.export::<dyn Probe>("probe", Arc::new(Honest::default()));
+    let far = client.connect::<dyn Probe>(&format!("plainback+unix://@{name}#probe")).unwrap();
+    let waiting = std::thread::spawn(move || far.add_one(1));
+    let mut peer = server.accept();
+    let id = peer.read().id;
+    let all: Vec<u8> = (0..10_000).flat_map(question).collect();
+    // The client waits for its reply behind them.
+    if (0..12).all(|_| peer.0.write_all(&all).is_ok()) {
+        peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
+    }
+    let failure = waiting.join().unwrap().map_err(|failure| failure.kind());
+    assert_eq!(failure, Err(Kind::LimitExceeded));
+    until("what they held is free", || client.memory_held() == 0);
 }

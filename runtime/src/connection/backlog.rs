@@ -40,7 +40,7 @@ impl Drop for Registration {
     }
 }
 
-/// The calls that wait, and their octets.
+/// The calls that wait, and their octets; answers that the peer does not read count there, too (`unread`).
 #[derive(Default)]
 pub(super) struct Backlog {
     calls: AtomicUsize,
@@ -114,12 +114,30 @@ impl Backlog {
         let before = self.octets.fetch_sub(octets, Ordering::AcqRel);
         // Whoever sees it also sees what the servant did.
         self.calls.fetch_sub(1, Ordering::Release);
-        let caught_up = before > BEHIND && before - octets <= BEHIND;
+        (self.catch_up(before, before - octets), before / STEP != (before - octets) / STEP)
+    }
+
+    /// Answers that the peer does not read have become more, or less. Returns whether the node is to be told.
+    pub(super) fn resize(&self, before: usize, after: usize) -> bool {
+        let (all, now) = if after >= before {
+            let all = self.octets.fetch_add(after - before, Ordering::Relaxed);
+            (all, all + (after - before))
+        } else {
+            let all = self.octets.fetch_sub(before - after, Ordering::AcqRel);
+            (all, all - (before - after))
+        };
+        self.catch_up(all, now);
+        all / STEP != now / STEP
+    }
+
+    /// Whether reading was held up, and may go on. Whoever sleeps until then is woken.
+    fn catch_up(&self, before: usize, after: usize) -> bool {
+        let caught_up = before > BEHIND && after <= BEHIND;
         if caught_up {
             drop(lock(&self.slow));
             self.caught_up.notify_all();
         }
-        (caught_up, before / STEP != (before - octets) / STEP)
+        caught_up
     }
 
     /// Sleeps until servants have caught up, but not for long.

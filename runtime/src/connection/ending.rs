@@ -173,6 +173,16 @@ impl Connection {
         }
     }
 
+    fn serve_nothing(&self, core: &mut Core, id: CallId) {
+        let what = "nothing is served on this connection";
+        let failure = Failure::new(Kind::NoObject, Initiator::Here, what);
+        let before = core.session.transmit().len();
+        let _ = core.session.answer(id, Answer::Failed(&failure));
+        if self.owe(core, before) {
+            self.end_flood(core);
+        }
+    }
+
     /// Hands all events that the session has to whom they concern.
     #[inline]
     pub(super) fn deliver_all(&self, core: &mut Core) {
@@ -218,11 +228,11 @@ impl Connection {
             Event::Call(incoming) if self.both_ways => {
                 self.hand_over(core, incoming);
             }
-            Event::Call(incoming) => serve_nothing(core, incoming.id),
+            Event::Call(incoming) => self.serve_nothing(core, incoming.id),
             Event::Probe { id, key, type_id, .. } if self.both_ways => {
                 self.answer_probe(core, id, &key, type_id.as_deref());
             }
-            Event::Probe { id, .. } => serve_nothing(core, id),
+            Event::Probe { id, .. } => self.serve_nothing(core, id),
             Event::Signal { subscriptions, heard } if subscriptions.is_empty() => {
                 let hear = self.node.directory.prefix_servants();
                 if !hear.is_empty() && self.role == Role::Accepted {
@@ -252,12 +262,6 @@ impl Connection {
             }
         }
     }
-}
-
-fn serve_nothing(core: &mut Core, id: CallId) {
-    let what = "nothing is served on this connection";
-    let failure = Failure::new(Kind::NoObject, Initiator::Here, what);
-    let _ = core.session.answer(id, Answer::Failed(&failure));
 }
 
 /// When a connection ended, where that says more than which calls wait: no call has gone out before the greeting is over.

@@ -6,12 +6,12 @@
 //! behind the calls, and since a servant may wait for a reply, too; from `FLOOD` on the connection ends. It ends earlier where the memory
 //! that a node may hold for its peers is short, and these calls are the most of it: a hundred servers may not take a hundred times as much.
 //!
-//! Invariant: each call in `Core::called` has a task that takes the first one there, in the order of the tasks; a task that finds none
-//! does nothing, since the calls were given up.
+//! Invariant: each call in `Core::called` has a task that takes the first one there, in the order of the tasks, or is held back until the
+//! peer has read its answers (`unread`); a task that finds none does nothing, since the calls were given up.
 
 use super::backlog::{BEHIND, FLOOD};
 use super::core_guard::CoreGuard;
-use super::state::{ANNOUNCED, Connection, Core};
+use super::state::{ANNOUNCED, Connection, Core, Handover};
 use crate::shard;
 use everywire_model::{Failure, Incoming, Initiator, Kind};
 use std::collections::VecDeque;
@@ -25,12 +25,7 @@ impl Connection {
     /// Queues a call of the peer for an event loop: all on one, so that they begin in order, and one that blocks does not block the next.
     pub(super) fn hand_over(&self, core: &mut Core, incoming: Box<Incoming>) {
         if self.backlog.is_flood() {
-            let what = format!(
-                "more than {} MiB of calls of the peer wait for servants here, and a reply may be behind them",
-                FLOOD >> 20
-            );
-            return self
-                .fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
+            return self.end_flood(core);
         }
         // The smallest part of a buffer keeps all of it; the first call that was in it counts it. What others keep anyhow is not counted
         // without end.
@@ -39,10 +34,17 @@ impl Connection {
         let octets = (incoming.body.bytes.len() + buffer + TASK).min(BEHIND);
         let call = Handover::of(self, core, octets);
         core.called.push_back(incoming);
+        self.queue_call(call);
+    }
+
+    /// Queues the task that takes the first call that waits.
+    pub(super) fn queue_call(&self, call: Handover) {
         let registration = self.registration().cloned();
         self.node.queue(
             Box::pin(async move {
-                if let Some(connection) = call.connection.upgrade() {
+                if let Some(connection) = call.connection.upgrade()
+                    && let Some(call) = connection.hold_back(call)
+                {
                     connection.call_back();
                     if call.end() {
                         connection.listen_on();
@@ -53,8 +55,18 @@ impl Connection {
         );
     }
 
+    /// The peer asks on, and nothing gets less.
+    #[cold]
+    pub(super) fn end_flood(&self, core: &mut Core) {
+        let what = format!(
+            "more than {} MiB of calls of the peer wait for servants here, or of answers for the peer to read them",
+            FLOOD >> 20
+        );
+        self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
+    }
+
     /// Tells the node what the calls that wait keep in memory. Returns whether all peers together hold more than they may.
-    fn weigh_calls(&self) -> bool {
+    pub(super) fn weigh_calls(&self) -> bool {
         let source = || self.stream.source(&self.stream.peer(self.endpoint.transport()));
         let this = Weak::clone(&self.this);
         self.backlog.weigh(&self.allowance.shares, source, this)
@@ -67,8 +79,8 @@ impl Connection {
         core.called = VecDeque::new();
         let memory = self.allowance.shares.memory();
         let what = format!(
-            "{held} bytes of calls of the peer waited for servants here when all connections together held the {memory} that the quota \
-             `memory` allows"
+            "{held} bytes of calls of the peer waited for servants here, or of answers for the peer to read them, when all connections \
+             together held the {memory} that the quota `memory` allows"
         );
         self.tell_refused(core, what.clone());
         self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
@@ -83,12 +95,6 @@ impl Connection {
         self.backlog.hold(until);
         self.enter()
     }
-}
-
-/// A call of the peer, from when it came until it was handed over, or was dropped because its event loop ended.
-struct Handover {
-    connection: Weak<Connection>,
-    octets: usize,
 }
 
 impl Handover {

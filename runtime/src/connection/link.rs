@@ -16,9 +16,12 @@ impl Link for Connection {
         let mut core = self.enter();
         self.let_go(&mut core, id);
         // A result that does not encode has become a failure for the caller; here it is only worth a notice.
+        let before = core.session.transmit().len();
         if let Err(failure) = core.session.answer(id, answer) {
             core.deferred.push(DeferredAction::Notice(Notice::Unanswered { failure }));
         }
+        // Only what the peer asks for on top of that is too much.
+        let _ = self.owe(&mut core, before);
         // The thread that serves this connection sends its replies when it has served all that came together.
         if !self.sends_later() {
             // The call may have taken longer than the peer may be silent.

@@ -99,6 +99,8 @@ impl Connection {
             parked: Vec::new(),
             hands_over: false,
             called: VecDeque::new(),
+            unread: 0,
+            held_back: Vec::new(),
             failed: None,
             draining: None,
             begun: now,

@@ -92,9 +92,14 @@ impl Connection {
             core.used = now;
         }
         core.came = input.len();
+        // Sessions answer some of what comes by themselves.
+        let unsent = if self.both_ways { core.session.transmit().len() } else { 0 };
         if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
             input.clear();
+        }
+        if self.both_ways && self.owe(core, unsent) {
+            self.end_flood(core);
         }
         core.large |= core.session.wanted() > KEEP;
         Ok(true)

@@ -52,6 +52,7 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
+        self.settle_unread(core);
         Ok(())
     }
 }

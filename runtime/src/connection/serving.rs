@@ -35,7 +35,7 @@ use crate::spans;
 use crate::sync::lock;
 use crate::worker_pool::BlockingRecord;
 use everywire_model::{
-    Answer, CallId, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant,
+    Answer, CallId, Endpoint, Event, Expects, Failure, Incoming, Initiator, Kind, Link, Request, Servant,
     visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -269,12 +269,16 @@ impl Connection {
 
     /// Tells the peer whether an object is here.
     pub(super) fn answer_probe(&self, core: &mut Core, id: CallId, key: &[u8], type_id: Option<&str>) {
+        let before = core.session.transmit().len();
         let answer = match self.present(key, type_id) {
             Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
             Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
         };
         // What cannot be told about an object is no reason to end the connection.
         let _ = answer;
+        if self.owe(core, before) {
+            self.end_flood(core);
+        }
     }
 
     /// Whether the object is here, and of that interface: for questions that are no calls, such as a
@@ -552,6 +556,9 @@ impl Connection {
         let mut core = self.enter();
         // They may have been given up.
         let Some(incoming) = core.called.pop_front() else { return };
+        if core.failed.is_some() && incoming.expects == Expects::Reply {
+            return;
+        }
         if let Some(servant) = self.backward.get() {
             drop(core);
             let index = match servant.interface() {

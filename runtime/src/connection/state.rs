@@ -211,6 +211,10 @@ pub(super) struct Core {
     pub(super) hands_over: bool,
     /// Calls of the peer of a connection that was made to call it, until a servant takes them.
     pub(super) called: VecDeque<Box<Incoming>>,
+    /// Octets of answers to the peer of such a connection that it does not read (`unread`).
+    pub(super) unread: usize,
+    /// The tasks of calls of the peer that wait until it has read them.
+    pub(super) held_back: Vec<Handover>,
     /// Why it is over. Set once, by `fail`.
     pub(super) failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.
@@ -280,6 +284,14 @@ pub(super) struct ApartCall {
     /// The number of its operation, and the records that it is in.
     pub(super) index: usize,
     pub(super) records: BlockingRecords,
+}
+
+/// A call of the peer of a connection that was made to call it: from when it came until it was handed over (`handover`), or was dropped
+/// because its event loop ended.
+pub(super) struct Handover {
+    pub(super) connection: Weak<Connection>,
+    /// What it counts in the backlog.
+    pub(super) octets: usize,
 }
 
 /// What is to be done without the lock.

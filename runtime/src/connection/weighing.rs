@@ -3,7 +3,7 @@
 //! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
 //! input buffer, what the session holds (half messages, assemblies), the memory of the send buffer (what of it is used and what is not; it
 //! settles first), large bodies of calls under way, calls that wait for their turn, and those that were given to the pool. Connections of the calling side (`number` 0) weigh nothing but the calls of their
-//! peer (`backlog`).
+//! peer, and answers that it does not read (`backlog`).
 //!
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
 //! when the lock is let go.
@@ -88,6 +88,7 @@ impl Connection {
         let buffer = core.session.transmit();
         buffer.consume(buffer.len());
         buffer.shrink();
+        self.settle_unread(core);
         if self.number != 0 {
             self.allowance.shares.leave(self.number);
         }

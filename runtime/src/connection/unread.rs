@@ -1,0 +1,64 @@
+//! Answers that a peer does not read, on a connection that was made to call it.
+//!
+//! Such a peer may ask without end and take no answers. A connection that serves reads no more then, since all that it sends are answers.
+//! Here calls of this side wait in the same buffer, however large they are, and are no fault of the peer. So what answers add is counted
+//! by itself. From the quota `unsent` on no further call of the peer begins (`Core::held_back`); and answers weigh as calls that wait
+//! for servants do (`backlog`): with too many nothing more is read, with far too many the connection ends.
+//!
+//! Invariants: `Core::unread` is at most what waits in `transmit`, and is a part of the octets that the backlog counts. Less than
+//! [`UNCOUNTED`] is none, so that answers that are read cost nothing. Calls are held back only while `unread` is more than the quota: then
+//! something waits to be sent, and whoever sends it queues them again.
+
+use super::state::{Connection, Core, Handover};
+
+/// Octets that may wait before any of them are counted.
+const UNCOUNTED: usize = 64 << 10;
+
+impl Connection {
+    /// The peer was answered: before that, so many octets waited to be sent. Returns whether more wait than anybody may leave.
+    #[inline]
+    pub(super) fn owe(&self, core: &mut Core, before: usize) -> bool {
+        let after = core.session.transmit().len();
+        after >= UNCOUNTED && after > before && !self.is_serving() && {
+            self.count_unread(core, core.unread.min(before) + (after - before));
+            core.failed.is_none() && self.backlog.is_flood()
+        }
+    }
+
+    /// Something was sent.
+    #[inline]
+    pub(super) fn settle_unread(&self, core: &mut Core) {
+        if core.unread > 0 {
+            self.settle_some(core);
+        }
+    }
+
+    #[cold]
+    fn settle_some(&self, core: &mut Core) {
+        let left = core.session.transmit().len();
+        self.count_unread(core, core.unread.min(left));
+        if core.unread <= self.allowance.quotas.unsent {
+            for call in std::mem::take(&mut core.held_back) {
+                self.queue_call(call);
+            }
+        }
+    }
+
+    #[cold]
+    fn count_unread(&self, core: &mut Core, unread: usize) {
+        let before = std::mem::replace(&mut core.unread, unread);
+        if self.backlog.resize(before, unread) {
+            core.heavy |= self.weigh_calls();
+        }
+    }
+
+    /// A call of the peer is to begin. Given back if it may: otherwise it waits until the peer has read its answers.
+    pub(super) fn hold_back(&self, call: Handover) -> Option<Handover> {
+        let mut core = self.enter();
+        if core.unread <= self.allowance.quotas.unsent {
+            return Some(call);
+        }
+        core.held_back.push(call);
+        None
+    }
+}
