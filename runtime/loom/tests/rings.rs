@@ -1,7 +1,7 @@
 //! Two sides of shared memory: what one puts into its ring arrives at the other whole and in order, and nobody sleeps for ever.
 
 use crate::explore;
-use crate::ring::{Ring, Side};
+use crate::ring::{Ring, RingPair};
 use crate::sync::atomic::{AtomicU32, AtomicU64};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -34,9 +34,9 @@ impl Memory {
         })
     }
 
-    fn side(&self, side: usize) -> Side<'_> {
+    fn side(&self, side: usize) -> RingPair<'_> {
         let ring = |number: usize| Ring { tail: &self.tails[number], head: &self.heads[number] };
-        Side {
+        RingPair {
             own: ring(side),
             incoming: ring(1 - side),
             asleep: &self.asleep[side],
