@@ -1,11 +1,13 @@
 //! Accepting connections, and making room when there are too many.
 
 use crate::connection::{Connection, Role};
+use crate::failures::stopped;
 use crate::notice::Notice;
 use crate::private_count;
 use crate::shared::Shared;
 use crate::shares::Source;
 use crate::transport::listener::Listener;
+use everywire_model::{Failure, Initiator, Kind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
@@ -93,8 +95,12 @@ impl Shared {
                         self.notice(&Notice::Accepted { peer: address.text });
                     }
                 }
+                // It stops just now. The newcomer would wait without end.
+                Err(_) if self.stopped.load(Ordering::Acquire) => return connection.cut(&stopped()),
                 Err(error) => {
-                    self.notice(&Notice::Starved { why: format!("watching a connection: {error}") })
+                    let why = format!("watching a connection: {error}");
+                    connection.cut(&Failure::new(Kind::Busy, Initiator::Here, why.clone()));
+                    self.notice(&Notice::Starved { why });
                 }
             }
         }

@@ -60,12 +60,14 @@ impl Shared {
         }
         // Nobody else has it yet.
         let mut turn = made.take().unwrap_or_else(CallPermit::any);
-        if self.stopped.load(Ordering::Acquire) {
-            // Nobody would end it: it lives as long as the object that asked for it.
-            return Ok((made, turn));
-        }
         let (held, gone) = {
             let mut links = lock(&self.links);
+            // Under the lock: whoever stops the node takes out what is there after that.
+            if self.stopped.load(Ordering::Acquire) {
+                // Nobody would end it: it lives as long as the object that asked for it.
+                drop(links);
+                return Ok((made, turn));
+            }
             let gone: Vec<_> = links.extract_if(|_, connection| connection.is_over()).collect();
             // Another thread may have been faster: then both use its connection, unless it carries one call at a time.
             while made.serial && place.abreast < ABREAST && links.contains_key(&place) {

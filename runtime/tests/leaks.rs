@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Honest, Probe, Raw, Ticked, alone, descriptors, name, node, probe_at, serve, until};
+use crate::plain::{
+    Honest, Probe, Raw, Ticked, alone, call, descriptors, name, node, probe_at, serve, until,
+};
 use everywire_model::Ref;
 use everywire_runtime::Node;
+use std::io::{ErrorKind, Read, Write};
 use std::sync::{Arc, Weak};
 
 const TIMES: usize = 10;
@@ -172,4 +175,28 @@ fn a_servant_that_emits_ends_with_its_node() {
     }
     none_are_left(before);
     until("the servants are dropped", || gone.iter().all(|servant| servant.upgrade().is_none()));
+}
+
+#[test]
+fn a_newcomer_that_is_accepted_while_its_node_stops_does_not_wait_without_end() {
+    if !alone() {
+        return;
+    }
+    const NEWCOMERS: usize = 64;
+    let before = descriptors();
+    for at in 0..5 * TIMES {
+        let name = name(&format!("stops-{at}"));
+        let (server, exported, _) = serve(&format!("plain+unix://@{name}"), Arc::new(Honest::default()));
+        // They are still being accepted when it stops.
+        let mut peers: Vec<_> = (0..NEWCOMERS).map(|_| Raw::connect(&name)).collect();
+        server.stop();
+        drop((server, exported));
+        for peer in &mut peers {
+            // Over a connection that is closed nothing can be sent, or nothing comes back.
+            let _ = peer.0.write_all(&call(1, "add_one", 1));
+            let end = peer.0.read_to_end(&mut Vec::new());
+            assert!(!end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "it waits on");
+        }
+    }
+    none_are_left(before);
 }

@@ -89,10 +89,11 @@ impl Leader {
     pub(crate) fn enter_servant(&self, connection: &Arc<Connection>) {
         let shard = &self.shard;
         // It is mostly the one that was served last. If the lead is lost just now, whoever took it has sent what was to be sent.
-        if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr()
-            && !shard.terms.are_over()
-        {
-            let before = shard.put_serving(&mut lock(&shard.serving), Some(Arc::clone(connection)));
+        if shard.serving_at.load(Ordering::Relaxed) != Arc::as_ptr(connection).addr() {
+            let mut serving = lock(&shard.serving);
+            let put = (!shard.terms.are_over()).then(|| Arc::clone(connection));
+            let before = shard.put_serving(&mut serving, put);
+            drop(serving);
             drop(before);
         }
         self.begin_call();

@@ -15,7 +15,8 @@
 //!
 //! Invariants: a connection is in one shard for its whole life, and in one of the two sets of epoll at a
 //! time. `has_tasks`, and the alarms, are changed before `asleep` is looked at, and the leader does it the
-//! other way round: so it never sleeps over one. What is taken out of a lock is dropped after it: it may hold
+//! other way round: so it never sleeps over one. What is put into a place of a shard that holds it (`watched`, `serving`, `tasks`) is put there
+//! under the lock of that place, and only while the terms are not over: `stop` ends them first, and then empties each. What is taken out of a lock is dropped after it: it may hold
 //! the node, whose end comes back here.
 
 use crate::alarms::Alarms;
@@ -101,7 +102,7 @@ pub(crate) struct Registration {
 impl Shard {
     /// Watches a listening socket.
     pub(crate) fn listen(&self, listener: Arc<Listener>, node: Arc<Shared>) -> io::Result<()> {
-        let token = self.insert(EventSource::Listener(Arc::clone(&listener), node));
+        let token = self.insert(EventSource::Listener(Arc::clone(&listener), node))?;
         let watched = epoll::add(
             &self.strangers,
             listener.acceptor.watched(),
@@ -127,7 +128,7 @@ impl Shard {
     /// Gives a connection its place, and has the kernel watch it by these flags: for shared memory both its
     /// bell and its control socket.
     fn register(self: &Arc<Self>, connection: &Arc<Connection>, flags: EventFlags) -> io::Result<()> {
-        let mut token = self.insert(EventSource::Connection(Arc::clone(connection)));
+        let mut token = self.insert(EventSource::Connection(Arc::clone(connection)))?;
         if flags.contains(EventFlags::ONESHOT) {
             token |= ONCE;
         }
@@ -161,11 +162,17 @@ impl Shard {
         if connection.is_stranger() { &self.strangers } else { &self.epoll }
     }
 
-    pub(super) fn insert(&self, watched: EventSource) -> u64 {
+    /// Takes in what is to be watched. Refused when the shard has ended: nobody would ever let go of it.
+    pub(super) fn insert(&self, watched: EventSource) -> io::Result<u64> {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed) & 0x3fff_ffff;
         let mut slab = lock(&self.watched);
+        // Under the lock: whoever ends the shard takes out what is there after that.
+        if self.terms.are_over() {
+            drop(slab);
+            return Err(io::Error::other("the event loop has ended"));
+        }
         let index = slab.insert((u32::try_from(generation).unwrap_or(0), watched));
-        generation << 32 | index as u64
+        Ok(generation << 32 | index as u64)
     }
 
     /// Index and generation of a token.
