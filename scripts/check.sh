@@ -8,5 +8,6 @@ tools
 stage "format" cargo fmt --all --check
 stage "dependencies" dependencies
 stage "lints" lints
+stage "models" models
 stage "documents" documents
 finish

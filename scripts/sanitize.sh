@@ -8,5 +8,6 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Zsanitizer=address"
 target="${CARGO_TARGET_DIR:-target}/sanitize"
-cargo test --locked -p everywire-runtime --target "$host" --target-dir "$target" --tests
+# The test that is left out weighs the whole process, and the sanitizer keeps what was freed.
+cargo test --locked -p everywire-runtime --target "$host" --target-dir "$target" --tests -- --skip cost_little_more_than_the_budget
 cargo test --locked -p everywire-tests --target "$host" --target-dir "$target" --test all kerberos::

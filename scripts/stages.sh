@@ -39,6 +39,9 @@ dependencies() { bash scripts/deny.sh && bash scripts/deny.sh --self-test; }
 
 lints() { cargo clippy --locked --workspace --all-targets --quiet -- -D warnings; }
 
+# The models for loom include sources of the runtime, and are run by `make soak` only: here it shows that they still build.
+models() { cargo check --manifest-path runtime/loom/Cargo.toml --locked --tests --quiet --target-dir "$target/loom"; }
+
 # rustdoc needs what the compiler knows of each crate. Clippy has made that already: rustdoc uses it if it is called the same way.
 documents() {
   RUSTC_WORKSPACE_WRAPPER="$(rustc --print sysroot)/bin/clippy-driver" \

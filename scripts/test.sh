@@ -10,6 +10,7 @@ tools
 stage "format" cargo fmt --all --check
 stage "dependencies" dependencies
 stage "lints" lints
+stage "models" models
 stage "build tests" build_tests
 stage "tests" run_tests
 stage "examples in documents" cargo test --locked --workspace --doc --quiet
