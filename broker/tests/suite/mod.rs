@@ -8,6 +8,7 @@ mod cancels;
 mod changes;
 mod checks;
 mod copies;
+mod crossings;
 mod fire;
 mod foreign;
 mod interfaces;

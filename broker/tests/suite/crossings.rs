@@ -1,0 +1,166 @@
+//! What a check tells of the operations of a route: what crosses, what loses something, what never crosses, what may run twice.
+
+use super::checks::{file, wrong};
+use super::{Scratch, config, contract, marked};
+use everywire::Kind;
+use everywire::model::{BindAddress, Endpoint};
+use everywire_broker::{Fidelity, check};
+
+#[test]
+fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
+    let text = file(&format!("to = \"dcom://h/Shop\"\ncontract = \"{}\"\ninterface = \"Shop\"", contract()));
+    let reports = check(config(&text).unwrap()).unwrap();
+    let tell = of(&reports[0].operations, "tell");
+    assert!(matches!(tell, Fidelity::Never(why) if why.contains("add a listener of dcom")), "{tell:?}");
+    assert_eq!(*of(&reports[0].operations, "count"), Fidelity::Whole);
+    wrong(
+        &format!("{text}callbacks = \"front\""),
+        "broker.toml:9:13: `tell` passes a market::Watcher to the target, which calls it on dcom",
+    );
+}
+
+/// Interfaces of COM that a contract uses without defining them: connection points and enumerators pass; what nobody knows is refused, and
+/// nothing else of its route.
+#[test]
+fn references_that_nobody_knows_are_refused_by_operation() {
+    let scratch = Scratch::new();
+    let path = scratch.path("depot.midl");
+    let text = "import \"oaidl.idl\";\nimport \"ocidl.idl\";\n\
+        [object, uuid(5E0B6C52-2F0A-4C0F-9A37-3C1D9C1E5A0A), pointer_default(unique)]\n\
+        interface IDepot : IUnknown\n{\n\
+        HRESULT Names([out] LPENUMSTRING *names);\n\
+        HRESULT Points([out] IConnectionPointContainer **points);\n\
+        HRESULT Any([out] IUnknown **any);\n\
+        HRESULT Pour([out] IStream **stream);\n\
+        HRESULT Count([out] long *count);\n};\n";
+    std::fs::write(&path, text).unwrap();
+    let text = format!(
+        "[listen.front]\naddress = \"dcom://127.0.0.1:0?level=none\"\n[[route]]\nname = \"depot\"\nto = \"dcom://h/Depot\"\n\
+         contract = \"{path}\"\n"
+    );
+    let report = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}")).remove(0);
+    for name in ["Names", "Points", "Count"] {
+        assert_eq!(*of(&report.operations, name), Fidelity::Whole, "{name}");
+    }
+    assert!(matches!(of(&report.operations, "Any"), Fidelity::Loses(_)), "{report}");
+    let pour = of(&report.operations, "Pour");
+    let told = "it passes references to IStream, which the contract does not define";
+    assert_eq!(*pour, Fidelity::Never(told.to_owned()));
+}
+
+/// From callers of one wire to a target; a listener of its wire is for callbacks.
+fn crossing(from: &str, there: &str, to: &str) -> Vec<(String, Fidelity)> {
+    let text = format!(
+        "[listen.front]\naddress = \"{from}\"\n[listen.there]\naddress = \"{there}\"\n[[route]]\nname = \"shop\"\nfrom = \"front\"\ncallbacks = \"there\"\nto = \"{to}\"\ncontract = \"{}\"\ninterface = \"Shop\"\n",
+        contract()
+    );
+    let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert_eq!(reports.len(), 1);
+    let shown = reports[0].to_string();
+    assert!(shown.starts_with("route shop: market::Shop from front ("), "{shown}");
+    reports[0].operations.clone()
+}
+
+fn of<'c>(all: &'c [(String, Fidelity)], name: &str) -> &'c Fidelity {
+    &all.iter().find(|(held, _)| held == name).unwrap().1
+}
+
+#[test]
+fn a_check_tells_what_each_operation_loses_between_two_wires() {
+    let all = crossing("iiop://127.0.0.1:0", "dbus://127.0.0.1:0", "dbus+unix:///tmp/nowhere.sock#shop");
+    assert!(all.iter().all(|(_, crossing)| *crossing == Fidelity::Whole), "{all:?}");
+    let all = crossing("iiop://127.0.0.1:0", "dcom://127.0.0.1:0?level=none", "dcom://127.0.0.1:1/Shop");
+    assert!(
+        matches!(of(&all, "note"), Fidelity::Loses(lost) if lost[0].contains("an answer that nobody hears")),
+        "{all:?}"
+    );
+    assert!(
+        matches!(of(&all, "find"), Fidelity::Loses(lost) if lost[0].contains("market::Missing")),
+        "{all:?}"
+    );
+    assert_eq!(*of(&all, "get_orders"), Fidelity::Whole);
+    assert_eq!(*of(&all, "tell"), Fidelity::Whole);
+    let all = crossing("dcop+unix:///tmp/nowhere#app", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
+    assert!(
+        matches!(of(&all, "mix"), Fidelity::Never(why) if why.contains("`return`, `half`, `text`")),
+        "{all:?}"
+    );
+    let all =
+        crossing("net.tcp://127.0.0.1:0?security=none", "iiop://127.0.0.1:0", "iiop://127.0.0.1:1/shop");
+    assert!(matches!(of(&all, "tell"), Fidelity::Never(why) if why.contains("references")), "{all:?}");
+}
+
+/// Of a route that retries, what the contract or the route lets run twice; an attribute is read as often as one likes.
+#[test]
+fn a_check_tells_what_is_sent_again() {
+    let scratch = Scratch::new();
+    let twice = |contract: &str, more: &str| {
+        let to = "to = \"iiop://127.0.0.1:1/shop\"";
+        let text = file(&format!("{to}\ncontract = \"{contract}\"\ninterface = \"Shop\"\n{more}"));
+        let reports = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        (reports[0].twice.clone(), reports[0].to_string())
+    };
+    assert_eq!(twice(&marked(&scratch), "").0, [""; 0]);
+    let (names, shown) = twice(&marked(&scratch), "retries = 1");
+    assert_eq!(names, ["title", "count"]);
+    assert!(shown.contains("  count       crosses, may run twice\n"), "{shown}");
+    assert!(shown.contains("  noted       crosses\n"), "{shown}");
+    assert_eq!(twice(&contract(), "retries = 1\nidempotent = \"noted\"").0, ["title", "noted"]);
+}
+
+/// What each wire says of itself, by which references are known to cross, and what its codec does.
+#[test]
+fn wires_that_say_so_carry_references() {
+    for wire in everywire::wires::ALL {
+        let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port: 1 };
+        let sample = wire.publish("", &[BindAddress::socket(wire.name(), endpoint)], b"key");
+        let written = wire.codec().write(&mut |sink| sink.reference(Some(&sample)));
+        // Where there are classes, such a sample is one, and only objects pass.
+        let refused = written.is_err_and(|failure| failure.kind() == Kind::Unsupported);
+        let carries = wire.capabilities().references;
+        assert_eq!(carries, !refused || wire.makes_objects(), "{}", wire.name());
+    }
+}
+
+/// A value of an array that is far larger than its contract is not made up whole.
+#[test]
+fn large_arrays_are_tried_in_part() {
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or_default() >> 10
+    };
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
+    std::fs::create_dir_all(&folder).unwrap();
+    let contract = folder.join("large.idl");
+    let text = "typedef long Cube[1024][1024][32]; typedef octet Block[134217728];\n\
+        interface Large { void cube(in Cube all); void block(in Block all); };";
+    std::fs::write(&contract, text).unwrap();
+    let route = format!(
+        "to = \"iiop://127.0.0.1:1/k\"\ncontract = \"{}\"\ninterface = \"Large\"",
+        contract.display()
+    );
+    let before = peak();
+    let reports = check(config(&file(&route)).unwrap()).unwrap();
+    for name in ["cube", "block"] {
+        assert_eq!(*of(&reports[0].operations, name), Fidelity::Whole, "{name}");
+    }
+    assert!(peak() - before < 64, "{} MiB", peak() - before);
+}
+
+/// Arrays of MIDL have as many elements as a number beside them says: whoever makes both up makes them fit.
+#[test]
+fn a_check_makes_up_arrays_that_fit_their_counts() {
+    let contract = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../opc/contracts/opcda.idl");
+    for interface in ["IOPCItemMgt", "IOPCSyncIO", "IOPCAsyncIO2", "IOPCItemProperties", "IOPCBrowse"] {
+        let text = format!(
+            "[listen.front]\naddress = \"dcom://127.0.0.1:0?level=none\"\n[[route]]\nname = \"group\"\n\
+             to = \"dcom://127.0.0.1:1/Group?level=none\"\ncontract = \"{}\"\ninterface = \"{interface}\"\n",
+            contract.display()
+        );
+        let report = check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}")).remove(0);
+        for (name, crossing) in &report.operations {
+            assert!(!matches!(crossing, Fidelity::Never(_)), "{interface}.{name}: {crossing:?}");
+        }
+    }
+}
