@@ -17,6 +17,7 @@
 //! charged then.
 
 use super::unfold::{EncodedTypeCode, LazyLevel, Recursive, TypeCodeNode};
+use super::write::is_repository_id;
 use super::{Boxed, EXCEPTION, INDIRECTION, OWN, kind, remark};
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::limits::{TYPECODE_DEPTH, TYPECODE_NODES};
@@ -294,7 +295,10 @@ impl<'a, 'b> Reader<'a, 'b> {
             kind::ALIAS => {
                 let (id, name) = self.names(get)?;
                 let (target, height) = self.node(get, origin, depth)?;
-                (Shape::Alias(Hold::new(Alias { name, id, target })), height)
+                // What names nothing is not written either.
+                let names_nothing = name.is_empty() && !is_repository_id(&id);
+                let alias = |target| Shape::Alias(Hold::new(Alias { name, id, target }));
+                (if names_nothing { target } else { alias(target) }, height)
             }
             // A box inside another type is one of many values that share each other.
             kind::BOX if self.open.len() == 1 => {

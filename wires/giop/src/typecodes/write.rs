@@ -154,7 +154,7 @@ pub(crate) fn put(
 }
 
 /// Whether this may identify a type: a format's name comes first (CORBA 3.3 part 1, 14.7: `IDL:`, `RMI:`, `DCE:`, `LOCAL:`).
-fn is_repository_id(id: &str) -> bool {
+pub(super) fn is_repository_id(id: &str) -> bool {
     id.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
