@@ -13,9 +13,9 @@ use super::backlog::{BEHIND, FLOOD};
 use super::core_guard::CoreGuard;
 use super::state::{ANNOUNCED, Connection, Core, Handover};
 use crate::shard;
-use everywire_model::{Failure, Incoming, Initiator, Kind};
+use everywire_model::{Expects, Failure, Incoming, Initiator, Kind};
 use std::collections::VecDeque;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// What a call takes beside its octets: its task, and its place in the queue.
@@ -43,12 +43,10 @@ impl Connection {
         self.node.queue(
             Box::pin(async move {
                 if let Some(connection) = call.connection.upgrade()
-                    && let Some(call) = connection.hold_back(call)
+                    && let Some(call) = connection.call_back(call)
+                    && call.end()
                 {
-                    connection.call_back();
-                    if call.end() {
-                        connection.listen_on();
-                    }
+                    connection.listen_on();
                 }
             }),
             registration.as_ref(),
@@ -63,6 +61,23 @@ impl Connection {
             FLOOD >> 20
         );
         self.fail(core, Failure::new(Kind::LimitExceeded, Initiator::Here, what).at(&self.endpoint));
+    }
+
+    /// Begins the next call that waits, or holds its task back. Returns the task if it is done.
+    fn call_back(self: &Arc<Self>, task: Handover) -> Option<Handover> {
+        let mut core = self.enter();
+        if self.holds_back(&core) {
+            core.held_back.push(task);
+            return None;
+        }
+        // They may have been given up, and nobody waits for an answer over a connection that has ended.
+        let incoming = core.called.pop_front();
+        if let Some(incoming) = incoming
+            && (core.failed.is_none() || incoming.expects != Expects::Reply)
+        {
+            self.run_callback(core, incoming);
+        }
+        Some(task)
     }
 
     /// Tells the node what the calls that wait keep in memory. Returns whether all peers together hold more than they may.

@@ -35,7 +35,7 @@ use crate::spans;
 use crate::sync::lock;
 use crate::worker_pool::BlockingRecord;
 use everywire_model::{
-    Answer, CallId, Endpoint, Event, Expects, Failure, Incoming, Initiator, Kind, Link, Request, Servant,
+    Answer, CallId, Endpoint, Event, Failure, Incoming, Initiator, Kind, Link, Request, Servant,
     visit::Nothing,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -551,14 +551,8 @@ impl Connection {
         let _ = self.backward.set(servant);
     }
 
-    /// Serves the next call that came in on a connection of the calling side: a callback.
-    pub(super) fn call_back(self: &Arc<Self>) {
-        let mut core = self.enter();
-        // They may have been given up.
-        let Some(incoming) = core.called.pop_front() else { return };
-        if core.failed.is_some() && incoming.expects == Expects::Reply {
-            return;
-        }
+    /// Serves a call that came in on a connection of the calling side: a callback.
+    pub(super) fn run_callback(self: &Arc<Self>, mut core: CoreGuard<'_>, incoming: Box<Incoming>) {
         if let Some(servant) = self.backward.get() {
             drop(core);
             let index = match servant.interface() {

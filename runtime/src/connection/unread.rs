@@ -9,7 +9,7 @@
 //! [`UNCOUNTED`] is none, so that answers that are read cost nothing. Calls are held back only while `unread` is more than the quota: then
 //! something waits to be sent, and whoever sends it queues them again.
 
-use super::state::{Connection, Core, Handover};
+use super::state::{Connection, Core};
 
 /// Octets that may wait before any of them are counted.
 const UNCOUNTED: usize = 64 << 10;
@@ -37,7 +37,7 @@ impl Connection {
     fn settle_some(&self, core: &mut Core) {
         let left = core.session.transmit().len();
         self.count_unread(core, core.unread.min(left));
-        if core.unread <= self.allowance.quotas.unsent {
+        if !self.holds_back(core) {
             for call in std::mem::take(&mut core.held_back) {
                 self.queue_call(call);
             }
@@ -52,13 +52,8 @@ impl Connection {
         }
     }
 
-    /// A call of the peer is to begin. Given back if it may: otherwise it waits until the peer has read its answers.
-    pub(super) fn hold_back(&self, call: Handover) -> Option<Handover> {
-        let mut core = self.enter();
-        if core.unread <= self.allowance.quotas.unsent {
-            return Some(call);
-        }
-        core.held_back.push(call);
-        None
+    /// Whether calls of the peer wait until it has read its answers.
+    pub(super) fn holds_back(&self, core: &Core) -> bool {
+        core.unread > self.allowance.quotas.unsent
     }
 }
