@@ -3,6 +3,12 @@
 # contexts) under the address sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Tests start the program, which is built before the flags are set: its build has macros that the compiler loads.
+if [ -z "${EVERYWIRE_PROGRAM:-}" ]; then
+  cargo build --locked -p everywire-cli
+  EVERYWIRE_PROGRAM="$(realpath "${CARGO_TARGET_DIR:-target}")/debug/everywire"
+  export EVERYWIRE_PROGRAM
+fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 # The sanitizer's flag is not stable yet; the compiler is.
 export RUSTC_BOOTSTRAP=1
