@@ -307,14 +307,14 @@ fn calls_of_a_server_that_reads_no_answers_wait_also_while_it_is_called() {
     asks_before_it_reads("callbacks-unread-called", true);
 }
 
-/// A question whether an object exists that does not; the answer is longer.
+/// A question whether an object exists that does not. The answer is three times as long: it spells the key.
 fn question(id: u64) -> Vec<u8> {
-    Frame { kind: 3, id, body: [&[255], &[b'x'; 255][..]].concat() }.bytes()
+    Frame { kind: 3, id, body: vec![255; 256] }.bytes()
 }
 
 #[test]
 fn questions_of_a_server_that_reads_no_answers_are_read_no_further_and_none_is_lost() {
-    const MANY: u64 = 100_000;
+    const MANY: u64 = 30_000;
     let (client, far, server) = client("callbacks-questions", Arc::new(Honest::default()));
     let (mut peer, id, waiting) = asks(&far, &server);
     replies(&mut peer, id, waiting);
@@ -351,7 +351,7 @@ fn answers_that_a_server_does_not_read_stay_within_the_memory_of_their_node() {
     let id = peer.read().id;
     let all: Vec<u8> = (0..10_000).flat_map(question).collect();
     // The client waits for its reply behind them.
-    if (0..12).all(|_| peer.0.write_all(&all).is_ok()) {
+    if (0..4).all(|_| peer.0.write_all(&all).is_ok()) {
         peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
     }
     let failure = waiting.join().unwrap().map_err(|failure| failure.kind());
