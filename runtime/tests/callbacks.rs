@@ -342,7 +342,7 @@ fn questions_of_a_server_that_reads_no_answers_are_read_no_further_and_none_is_l
 fn answers_that_a_server_does_not_read_stay_within_the_memory_of_their_node() {
     let name = name("callbacks-curious");
     let server = Router::open(&name);
-    let quotas = Quotas { memory: Some(20 << 20), ..Quotas::default() };
+    let quotas = Quotas { memory: Some(8 << 20), ..Quotas::default() };
     let client = Builder::new(&[&PLAINBACK]).shards(2).quotas(quotas).build();
     client.export::<dyn Probe>("probe", Arc::new(Honest::default()));
     let far = client.connect::<dyn Probe>(&format!("plainback+unix://@{name}#probe")).unwrap();
@@ -351,7 +351,7 @@ fn answers_that_a_server_does_not_read_stay_within_the_memory_of_their_node() {
     let id = peer.read().id;
     let all: Vec<u8> = (0..10_000).flat_map(question).collect();
     // The client waits for its reply behind them.
-    if (0..4).all(|_| peer.0.write_all(&all).is_ok()) {
+    if (0..2).all(|_| peer.0.write_all(&all).is_ok()) {
         peer.send(&Frame { kind: 1, id, body: 2_i32.to_le_bytes().into() }.bytes());
     }
     let failure = waiting.join().unwrap().map_err(|failure| failure.kind());
