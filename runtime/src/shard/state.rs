@@ -15,8 +15,9 @@
 //!
 //! Invariants: a connection is in one shard for its whole life, and in one of the two sets of epoll at a
 //! time. `has_tasks`, and the alarms, are changed before `asleep` is looked at, and the leader does it the
-//! other way round: so it never sleeps over one. What is put into a place of a shard that holds it (`watched`, `serving`, `tasks`) is put there
-//! under the lock of that place, and only while the terms are not over: `stop` ends them first, and then empties each. What is taken out of a lock is dropped after it: it may hold
+//! other way round: so it never sleeps over one. What is put into a place of a shard that holds it (`watched`,
+//! `serving`, `tasks`) is put there under the lock of that place, and only while the terms are not over: `stop`
+//! ends them first, and then empties each. What is taken out of a lock is dropped after it: it may hold
 //! the node, whose end comes back here.
 
 use crate::alarms::Alarms;
