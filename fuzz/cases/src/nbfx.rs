@@ -31,9 +31,21 @@ pub fn nbfx(data: &[u8]) {
 }
 
 /// What people see of a value: NaN differs from itself, and a negative zero may lose its sign as it does in .NET. An element that is in no
-/// namespace says so where it is written into others.
+/// namespace says so where it is written into others. One that has a prefix takes along the namespace of the body that it was written
+/// into, for names without a prefix that may be in its texts.
 pub(crate) fn seen(value: &Value) -> String {
-    format!("{value:?}").replace("Float(-0.0)", "Float(0.0)").replace(r#" xmlns=\"\""#, "")
+    const NONE: &str = r#" xmlns=\"\""#;
+    const BODY: &str = r#" xmlns=\"http://tempuri.org/\""#;
+    let shown = format!("{value:?}").replace("Float(-0.0)", "Float(0.0)").replace(NONE, "");
+    let mut parts = shown.split(BODY);
+    let mut seen = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let tag = seen.rsplit('<').next().unwrap_or_default();
+        let is_prefixed = tag.split(' ').next().is_some_and(|name| name.contains(':'));
+        seen.push_str(if is_prefixed { "" } else { BODY });
+        seen.push_str(part);
+    }
+    seen
 }
 
 /// Records that read are written, and read again as the same.

@@ -408,15 +408,25 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         let mut ahead = self.reader.clone();
         let depth = ahead.depth();
         let mut open = vec![ElementContents::default()];
+        // In an array record: whether the element of its items has such an attribute.
+        let mut array = None;
         while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
             let Some(inner) = open.last_mut() else { break };
             match record {
-                Record::Element(..) => {
+                Record::Array => array = Some(false),
+                // Without items there is no element, and nothing that has the attribute.
+                Record::Items(_, 0, _) => array = None,
+                Record::Items(..) if array.take() == Some(true) => return Ok(true),
+                Record::Items(..) => inner.element = true,
+                Record::Element(..) if array.is_none() => {
                     inner.element = true;
                     open.push(ElementContents::default());
                 }
                 Record::Attribute(prefix, name, _) if is_data(&prefix.spelled(), self.word(name)?) => {
-                    return Ok(true);
+                    match &mut array {
+                        Some(marked) => *marked = true,
+                        None => return Ok(true),
+                    }
                 }
                 Record::Text(value, _) => {
                     inner.text |= !self.content_of(value)?.text().trim().is_empty();

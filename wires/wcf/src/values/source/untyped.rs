@@ -183,7 +183,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 }
                 elements.add(child.name, |count| count + 1, seen)?;
             } else if let Some(run) = self.cursor.array()? {
-                numbers = Some(run.kind);
+                // Without items it says nothing.
+                numbers = Some(run.kind).filter(|_| !run.data.is_empty()).or(numbers);
             } else {
                 break;
             }
