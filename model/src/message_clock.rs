@@ -17,6 +17,11 @@ impl MessageClock {
         self.0 = due.map(|due| (due, time));
     }
 
+    /// Its bytes lay unread for so long, by no fault of whoever sends it.
+    pub fn postpone(&mut self, by: Duration) {
+        self.0 = self.0.map(|(due, given)| (due.checked_add(by).unwrap_or(due), given));
+    }
+
     /// The message is there, or nobody waits for it.
     pub fn stop(&mut self) {
         self.0 = None;

@@ -17,7 +17,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use crate::link::{Link, Peer, PeerAddress};
 pub use crate::message::{CallId, Emission, SignalFilter, Topic};
@@ -160,6 +160,10 @@ pub trait Session: Send {
 
     /// Time has passed.
     fn expire(&mut self, now: Instant) -> Result<(), Violation>;
+
+    /// What the peer has sent was not read for so long, since this side was behind: a message that has begun may take as much longer.
+    /// Only connections that this side has made are left unread so, of wires that are called back on them.
+    fn postpone(&mut self, _by: Duration) {}
 
     /// Calls begun by either side and not yet answered.
     fn outstanding(&self) -> usize;

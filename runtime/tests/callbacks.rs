@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain::{
-    Does, Frame, Honest, LONG, PLAINBACK, Probe, Raw, Router, block_on, call, interface, name, node, until,
+    Does, Frame, Honest, LONG, PLAINBACK, Plain, Probe, Raw, Router, Slowness, block_on, call, interface,
+    name, node, until,
 };
 use bytes::Bytes;
 use everywire_model::{Failure, Kind, Outcome, Ref, Sink};
@@ -145,6 +146,49 @@ fn calls_without_answers_do_not_pile_up_behind_a_servant_and_none_is_lost() {
     peer.0.set_write_timeout(Some(LONG)).unwrap();
     peer.send(&all[sent..]);
     until("all were called", || count.load(Ordering::Relaxed) == MANY);
+}
+
+static UNREAD: Slowness = Slowness::new();
+static PLAINUNREAD: Plain = Plain { callbacks: true, slowness: Some(&UNREAD), ..Plain::of(&["plainunread"]) };
+
+/// The rest of a message that has begun is not read while servants are behind, which may take longer than a message may.
+#[test]
+fn a_peer_that_is_not_read_is_not_taken_for_slow() {
+    const LARGE: usize = 15;
+    const MANY: usize = 1000;
+    let (gate, count, servant) = gated();
+    let name = name("callbacks-unread");
+    let server = Router::open(&name);
+    let client = Builder::new(&[&PLAINUNREAD]).shards(2).build();
+    client.export::<dyn Probe>("probe", servant);
+    let far = client.connect::<dyn Probe>(&format!("plainunread+unix://@{name}#probe")).unwrap();
+    let (mut peer, id, waiting) = asks(&far, &server);
+    replies(&mut peer, id, waiting);
+    // The last are read some at a time, and the last of those in part.
+    let all = [note(1 << 20).repeat(LARGE), note(10_000).repeat(MANY)].concat();
+    let closed = gate.write().unwrap();
+    peer.0.set_nonblocking(true).unwrap();
+    let mut sent = 0;
+    until("no more is read", || match peer.0.write(&all[sent..]) {
+        Ok(more) => {
+            sent += more;
+            false
+        }
+        Err(_) => client.memory_held() >= 16 << 20,
+    });
+    // Each look at the clock asks several times.
+    let looks = || {
+        let before = UNREAD.looks.load(Ordering::Relaxed);
+        until("its time was looked at", || UNREAD.looks.load(Ordering::Relaxed) > before + 20);
+    };
+    looks();
+    UNREAD.late.store(true, Ordering::Relaxed);
+    looks();
+    drop(closed);
+    peer.0.set_nonblocking(false).unwrap();
+    peer.send(&all[sent..]);
+    until("all were called", || count.load(Ordering::Relaxed) == LARGE + MANY);
+    assert!(UNREAD.unread.load(Ordering::Relaxed) > 0);
 }
 
 #[test]

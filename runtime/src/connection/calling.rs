@@ -36,8 +36,6 @@ pub(super) const READS: u32 = 64;
 /// A thread that looks, and always finds something for others, looks at its own deadline once in so many
 /// looks.
 const LOOKS: u32 = 64;
-/// When a session is looked at again whose deadline has passed and which may have more to do.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A connection that has been quiet for this long may have been closed by the peer meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -467,19 +465,6 @@ impl Connection {
         core.spin_wait.rewarded();
     }
 
-    /// Does what the session has to do by now, before its thread sleeps. Returns when it wants to be looked at again.
-    fn keep_time(&self, core: &mut Core) -> Option<Instant> {
-        let due = core.session.deadline()?;
-        let now = Instant::now();
-        if due > now {
-            return Some(due);
-        }
-        if let Err(violation) = core.session.expire(now) {
-            self.refuse(core, violation);
-        }
-        Some(now + LOOK_AGAIN)
-    }
-
     /// Forgets a call. Where there is one at a time, nothing else can begin before its answer has come, and nobody reads that
     /// any more: then the connection has had its day.
     pub(super) fn give_up(&self, core: &mut Core, id: CallId) {
@@ -569,7 +554,11 @@ impl Connection {
         }
         self.remind(core);
         let listening = self.is_listening(core) || self.is_lasting();
-        let awaited = !core.waiting.is_empty() || (listening && !self.is_behind());
+        let is_unread = core.waiting.is_empty() && listening && self.is_behind();
+        if is_unread || core.unread_since.is_some() {
+            self.leave_unread(core, is_unread, Instant::now());
+        }
+        let awaited = !core.waiting.is_empty() || (listening && !is_unread);
         let wanted =
             RequestedEvents { bytes: awaited && !core.reading, room: !core.session.transmit().is_empty() };
         let bell = self.stream.watched().1.is_some();

@@ -8,6 +8,9 @@ use everywire_model::{Failure, Initiator, Kind, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// When a session is looked at again whose deadline has passed and which may have more to do.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 impl Connection {
     /// Time has passed: does what the session, the quotas and the calls of futures have due. Returns when to
     /// be asked again; nothing, if the connection is over. Threads that wait look at their own time.
@@ -15,6 +18,10 @@ impl Connection {
         let mut core = self.enter();
         if core.failed.is_some() {
             return None;
+        }
+        if core.unread_since.is_some() {
+            let is_unread = core.waiting.is_empty() && self.is_behind();
+            self.leave_unread(&mut core, is_unread, now);
         }
         let is_due = |core: &Core| core.session.deadline().is_some_and(|deadline| deadline <= now);
         if (is_due(&core) || self.is_silent(&core, now)) && self.takes_what_waits(&mut core, now) {
@@ -109,6 +116,29 @@ impl Connection {
             core.used = now;
         }
         came
+    }
+
+    /// Does what the session has to do by now, before its thread sleeps. Returns when it wants to be looked at again.
+    pub(super) fn keep_time(&self, core: &mut Core) -> Option<Instant> {
+        let due = core.session.deadline()?;
+        let now = Instant::now();
+        if due > now {
+            return Some(due);
+        }
+        self.leave_unread(core, false, now);
+        if let Err(violation) = core.session.expire(now) {
+            self.refuse(core, violation);
+        }
+        Some(now + LOOK_AGAIN)
+    }
+
+    /// Nothing is read from now on, or something is again. For as long as nothing was, the peer is not slow.
+    #[cold]
+    pub(super) fn leave_unread(&self, core: &mut Core, is_unread: bool, now: Instant) {
+        let since = std::mem::replace(&mut core.unread_since, is_unread.then_some(now));
+        if let Some(since) = since {
+            core.session.postpone(now.saturating_duration_since(since));
+        }
     }
 
     /// Has the event loop look at the clock in time for the next deadline, if it would not do so anyway. A

@@ -100,6 +100,7 @@ impl Connection {
             hands_over: false,
             called: VecDeque::new(),
             unread: 0,
+            unread_since: None,
             held_back: Vec::new(),
             failed: None,
             draining: None,

@@ -213,6 +213,8 @@ pub(super) struct Core {
     pub(super) called: VecDeque<Box<Incoming>>,
     /// Octets of answers to the peer of such a connection that it does not read (`unread`).
     pub(super) unread: usize,
+    /// Since when nothing is read there because servants or listeners here are behind (`deadlines`).
+    pub(super) unread_since: Option<Instant>,
     /// The tasks of calls of the peer that wait until it has read them.
     pub(super) held_back: Vec<Handover>,
     /// Why it is over. Set once, by `fail`.

@@ -28,6 +28,7 @@ use bytes::Bytes;
 use everywire_model::*;
 use everywire_runtime::{Builder, Node};
 use session::PlainSession;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use values::PlainCodec;
@@ -66,10 +67,28 @@ pub struct Plain {
     pub times: Option<&'static Mutex<Vec<Instant>>>,
     /// Whether something is due at any time, and a reply takes so long to be read that the event loop comes to see to it.
     pub restless: bool,
+    /// By what sessions measure the time of a message, instead of by its age.
+    pub slowness: Option<&'static Slowness>,
     /// What asks a server who it is.
     pub greets: &'static [wire::Greeting],
     /// What a session does with a message that keeps its event loop busy.
     pub keeps_busy: fn(),
+}
+
+/// How sessions see the time of a message that has begun, told by a test.
+pub struct Slowness {
+    /// Whether its time is over.
+    pub late: AtomicBool,
+    /// How often it was looked at.
+    pub looks: AtomicUsize,
+    /// How long the peer was said to have been unread in all, in microseconds; then no message is late.
+    pub unread: AtomicU64,
+}
+
+impl Slowness {
+    pub const fn new() -> Self {
+        Self { late: AtomicBool::new(false), looks: AtomicUsize::new(0), unread: AtomicU64::new(0) }
+    }
 }
 
 /// Options of addresses: a connection is for keys with the same first byte.
@@ -101,6 +120,7 @@ impl Plain {
             fate: None,
             times: None,
             restless: false,
+            slowness: None,
             greets: &[],
             keeps_busy: || {},
         }

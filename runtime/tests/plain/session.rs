@@ -1,11 +1,12 @@
 //! The session of the plain wire.
 
 use super::values::{PlainCodec, PlainSink};
-use super::{Fate, Plain};
+use super::{Fate, Plain, Slowness};
 use bytes::{Buf, Bytes, BytesMut};
 use everywire_model::*;
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 pub(super) struct PlainSession {
@@ -26,6 +27,7 @@ pub(super) struct PlainSession {
     fate: Option<Fate>,
     times: Option<&'static Mutex<Vec<Instant>>>,
     restless: bool,
+    slowness: Option<&'static Slowness>,
     begun: Instant,
     way: Profile,
     keeps_busy: fn(),
@@ -48,6 +50,7 @@ impl PlainSession {
             fate: wire.fate,
             times: wire.times,
             restless: wire.restless,
+            slowness: wire.slowness,
             begun: Instant::now(),
             way: config.profile.clone(),
             keeps_busy: wire.keeps_busy,
@@ -192,7 +195,8 @@ impl Session for PlainSession {
         Ok(())
     }
     fn wanted(&self) -> usize {
-        self.missing
+        // Reads then end somewhere in a message.
+        if self.slowness.is_some() { 0 } else { self.missing }
     }
     fn poll(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -279,9 +283,22 @@ impl Session for PlainSession {
         if self.restless {
             return Some(self.begun);
         }
+        if let Some(slowness) = self.slowness {
+            slowness.looks.fetch_add(1, Ordering::Relaxed);
+            return Some(self.since.unwrap_or(self.begun));
+        }
         self.since.map(|since| since + self.limits.message_time)
     }
+    fn postpone(&mut self, by: Duration) {
+        if let Some(slowness) = self.slowness {
+            slowness.unread.fetch_add(u64::try_from(by.as_micros()).unwrap(), Ordering::Relaxed);
+        }
+    }
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
+        if let Some(slowness) = self.slowness {
+            let late = slowness.late.load(Ordering::Relaxed) && slowness.unread.load(Ordering::Relaxed) == 0;
+            return if late && self.since.is_some() { Err(Self::violation("Slow")) } else { Ok(()) };
+        }
         match self.deadline() {
             Some(deadline) if deadline <= now && !self.restless => Err(Self::violation("Slow")),
             _ => Ok(()),

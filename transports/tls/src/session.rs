@@ -350,6 +350,12 @@ impl Session for TlsSession {
         }
     }
 
+    fn postpone(&mut self, by: Duration) {
+        if let Some(session) = &mut self.above {
+            session.postpone(by);
+        }
+    }
+
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
         if let Some(session) = &mut self.above {
             return session.expire(now);

@@ -37,7 +37,7 @@ use everywire_model::{
     Outcome, Peer, PeerAddress, Profile, Purpose, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The error that whoever finds no place is told.
 const CROWDED: &str = "org.freedesktop.DBus.Error.LimitsExceeded";
@@ -321,6 +321,10 @@ impl Session for DbusSession {
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
         self.check_time(now).inspect_err(|_| self.broken())
+    }
+
+    fn postpone(&mut self, by: Duration) {
+        self.due.postpone(by);
     }
 
     fn again(&self) -> Option<Profile> {

@@ -428,6 +428,10 @@ impl Session for DcopSession {
         self.check_time(now).inspect_err(|_| self.broken())
     }
 
+    fn postpone(&mut self, by: Duration) {
+        self.due.postpone(by);
+    }
+
     fn outstanding(&self) -> usize {
         let asked = self.pending.values().filter(|pending| pending.asks.has_outcome());
         asked.count() + self.serving.len()

@@ -38,7 +38,7 @@ use everywire_model::{
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One connection. The fields are the session's own; other files of this crate change those of their concern.
 #[derive(Default)]
@@ -519,6 +519,13 @@ impl Session for GiopSession {
 
     fn expire(&mut self, now: Instant) -> Result<(), Violation> {
         self.check_time(now).inspect_err(|_| self.broken())
+    }
+
+    fn postpone(&mut self, by: Duration) {
+        self.due.postpone(by);
+        for assembly in &mut self.assemblies {
+            assembly.due = assembly.due.checked_add(by).unwrap_or(assembly.due);
+        }
     }
 
     fn outstanding(&self) -> usize {

@@ -204,7 +204,10 @@ fn g4_fragment_floods() {
     let due = session.deadline().unwrap();
     feed(&mut *session, &fragment(7, true, &[0; 8])).unwrap();
     assert_eq!(session.deadline(), Some(due), "a drop buys no time");
-    assert_eq!(session.expire(due).unwrap_err().name, "TooSlow");
+    let by = Duration::from_secs(5);
+    session.postpone(by);
+    assert_eq!(session.deadline(), Some(due + by), "what this side left unread does not count");
+    assert_eq!(session.expire(due + by).unwrap_err().name, "TooSlow");
 }
 
 #[test]
@@ -427,7 +430,12 @@ fn a_message_that_has_begun_must_end() {
     }
     assert_eq!(session.wanted(), 1);
     session.expire(due - Duration::from_millis(1)).unwrap();
-    assert_eq!(session.expire(due).unwrap_err().name, "TooSlow");
+    // What this side left unread does not count.
+    let by = Duration::from_secs(5);
+    session.postpone(by);
+    session.expire(due).unwrap();
+    assert_eq!(session.deadline(), Some(due + by));
+    assert_eq!(session.expire(due + by).unwrap_err().name, "TooSlow");
     assert!(events(&mut *session).is_empty());
 }
 

@@ -385,6 +385,11 @@ impl Channel {
         self.due.due()
     }
 
+    /// It was not read for so long.
+    pub(super) fn postpone(&mut self, by: Duration) {
+        self.due.postpone(by);
+    }
+
     /// Whether it is not, in time.
     pub(super) fn check_time(&self, now: Instant) -> Result<(), ProtocolError> {
         self.due.late(now).map_or(Ok(()), |seconds| Err(ProtocolError::TooSlow { seconds }))

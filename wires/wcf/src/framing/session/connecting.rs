@@ -43,7 +43,7 @@ use everywire_model::{
     Outcome, PeerAddress, Profile, SendBuffer, Session, SignalFilter, Violation,
 };
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use turns::StreamedCall;
 
 /// Probes are numbered from here, calls far below.
@@ -417,6 +417,10 @@ impl Session for Connecting {
             self.flush(now).map_err(unprotected)
         });
         result.map_err(|breach| self.broken(&breach))
+    }
+
+    fn postpone(&mut self, by: Duration) {
+        self.channel.postpone(by);
     }
 
     fn outstanding(&self) -> usize {
