@@ -180,11 +180,13 @@ soak_miri() {
     return 77
   fi
   # Isolation would keep tests from files and from the clock. A test that ends with a call unanswered leaks it, on purpose.
-  MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" \
-    cargo +nightly miri test --locked --no-fail-fast --target-dir "$target/miri" --lib -p everywire-model -p everywire-giop -p everywire-dbus \
-    -p everywire-dcop -p everywire-dcom -p everywire-wcf >"$logs/miri.log" 2>&1
+  # Each test is a process, one for each processor: alone, one after the other, they take hours.
+  PATH="$(bash scripts/peers.sh path):$PATH" MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" \
+    cargo +nightly miri nextest run --profile soak --locked --no-fail-fast --test-threads "$(nproc)" --status-level pass \
+    --target-dir "$target/miri" --lib -p everywire-model -p everywire-giop -p everywire-dbus -p everywire-dcop -p everywire-dcom \
+    -p everywire-wcf >"$logs/miri.log" 2>&1
   local result=$?
-  echo "$(grep -acE '^test .* ok$' "$logs/miri.log") tests, $(grep -ac 'Undefined Behavior' "$logs/miri.log") reports"
+  echo "$(grep -acE '^ +PASS ' "$logs/miri.log") tests, $(grep -ac 'Undefined Behavior' "$logs/miri.log") reports"
   return $((result > 0))
 }
 

@@ -336,6 +336,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "long names, which takes minutes")]
     fn too_much_is_left_out() {
         let long = StringBinding { tower: 7, address: "x".repeat(40_000) };
         let array = DualStringArray { strings: vec![long.clone(), long.clone()], security: Vec::new() };

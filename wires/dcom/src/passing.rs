@@ -295,7 +295,7 @@ mod tests {
         headers.add(Header::text(ID.to_string(), "x"));
         for little in [true, false] {
             let (stub, base) = stub(little, &[extent(3), extent(8)], false);
-            for at in 0..base {
+            for at in (0..base).step_by(if cfg!(miri) { 8 } else { 1 }) {
                 for value in [0, 1, 0x7f, 0xff] {
                     let mut changed = stub.to_vec();
                     changed[at] = value;

@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn no_byte_changed_makes_it_panic() {
         for stub in [write_request(&activation()), write_reply(&activated())] {
-            for at in 0..stub.len() {
+            // Miri takes ten minutes for all of them.
+            for at in (0..stub.len()).step_by(if cfg!(miri) { 16 } else { 1 }) {
                 for value in [0, 1, 0x7f, 0xff] {
                     let mut stub = stub.clone();
                     stub[at] = value;

@@ -403,6 +403,7 @@ mod tests {
 
     /// A type code names one type with a long name many times by indirections of eight octets.
     #[test]
+    #[cfg_attr(miri, ignore = "long names, which takes an hour")]
     fn names_that_are_used_many_times_are_bounded_together() {
         let named = Referent { name: "N".repeat(64 << 10).into(), id: "IDL:N:1.0".into() };
         let field = |at: usize| Field {
@@ -420,6 +421,7 @@ mod tests {
 
     /// One repository must not use up what is for all.
     #[test]
+    #[cfg_attr(miri, ignore = "many cells, which takes minutes")]
     fn one_contract_has_a_bounded_number_of_cells() {
         let mut types = after(&["a forest"]);
         for index in 0..super::super::cells::CELLS_OF_ONE {

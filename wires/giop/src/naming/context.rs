@@ -256,6 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "many lists, which takes an hour")]
     fn no_client_ends_the_lists_of_others() {
         let all = Iterators::default();
         let first = all.add(1, Bytes::from_static(b"a"));

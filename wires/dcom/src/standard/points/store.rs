@@ -213,6 +213,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many signals, which takes minutes")]
     fn what_is_lost_is_let_go_without_the_lock() {
         let (store, free) = (Arc::new(Mutex::new(Store::default())), Arc::<AtomicUsize>::default());
         for index in 0..WAITING + 3 {
