@@ -223,7 +223,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 let open = self.open.iter().find(|place| place.at == behind).copied();
                 let target = open.or_else(|| encoded.place(behind));
                 let target = target.ok_or_else(|| inner.bad("another name for nothing"))?;
-                return Ok(Shape::Alias(Hold::new(Alias { name, id, target: self.unfold(target)? })));
+                return Ok(aliased(name, id, self.unfold(target)?));
             }
             _ => {
                 return Err(Failure::malformed("a type in a type code cannot contain itself", place.at));
@@ -295,10 +295,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             kind::ALIAS => {
                 let (id, name) = self.names(get)?;
                 let (target, height) = self.node(get, origin, depth)?;
-                // What names nothing is not written either.
-                let names_nothing = name.is_empty() && !is_repository_id(&id);
-                let alias = |target| Shape::Alias(Hold::new(Alias { name, id, target }));
-                (if names_nothing { target } else { alias(target) }, height)
+                (aliased(name, id, target), height)
             }
             // A box inside another type is one of many values that share each other.
             kind::BOX if self.open.len() == 1 => {
@@ -379,6 +376,14 @@ fn some(bound: u32) -> Option<u32> {
 /// Whether no encapsulation follows a kind.
 pub(super) fn is_simple(code: u32) -> bool {
     matches!(code, 0..=13 | kind::STRING | 23..=28)
+}
+
+/// A type under another name. One that names nothing is not written either.
+fn aliased(name: Name, id: Name, target: Shape) -> Shape {
+    if name.is_empty() && !is_repository_id(&id) {
+        return target;
+    }
+    Shape::Alias(Hold::new(Alias { name, id, target }))
 }
 
 /// Codes without an encapsulation. Nothing for kinds that an encapsulation follows, and for those without
