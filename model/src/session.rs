@@ -155,6 +155,11 @@ pub trait Session: Send {
         false
     }
 
+    /// Octets that wait for the peer to read, those included that `transmit` does not show yet.
+    fn unsent(&mut self) -> usize {
+        self.transmit().len()
+    }
+
     /// When `expire` wants to be called.
     fn deadline(&self) -> Option<Instant>;
 

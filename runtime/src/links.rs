@@ -1,12 +1,13 @@
 //! Connections of the calling side: one for each place, shared by all who call there.
 
+use crate::connection::backward::leads_back;
 use crate::connection::{CallPermit, Connection, Role};
 use crate::failures::{nobody_at, stopped};
 use crate::private_connections::PrivateConnections;
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
 use crate::transport::{Stream, layers};
-use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind, Profile, Wire};
+use everywire_model::{Completed, Endpoint, Failure, Initiator, Kind, Profile, ProfileOptions, Wire};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -31,11 +32,13 @@ impl Shared {
     ) -> Result<(Arc<Connection>, CallPermit), Failure> {
         let wire = self.wire_named(profile.wire).ok_or_else(|| nobody_at(endpoint))?;
         wire.check_way(profile, endpoint).map_err(|failure| failure.with_completed(Completed::No))?;
+        // An option that only tells by which connection of its peer a reference came says nothing of this one.
+        let options = if leads_back(profile) { ProfileOptions::default() } else { profile.options.clone() };
         let mut place = PoolKey {
             wire: profile.wire,
             endpoint: endpoint.clone(),
-            options: profile.options.clone(),
-            scope: profile.options.scope(profile),
+            scope: options.scope(profile),
+            options,
             apart: apart.map(|apart| apart.number),
             abreast: 0,
         };

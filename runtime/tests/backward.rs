@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::plain;
-use crate::plain::{Does, Honest, LONG, Probe, Raw, addresses, call, name, node, probe_at};
-use everywire_model::Ref;
-use everywire_runtime::{blocking, caller};
+use crate::plain::{
+    Does, Honest, LONG, PLAINBACK, Probe, Raw, addresses, call, interface, name, node, probe_at,
+};
+use everywire_model::{Completed, Kind, Method, Outcome, Ref, Shape, Sink};
+use everywire_runtime::{Builder, Quotas, blocking, caller};
 use std::sync::{Arc, Mutex, mpsc};
 
 /// A servant that has its caller add to what it was asked, twice.
@@ -63,6 +65,70 @@ fn callers_that_are_gone_are_said_to_be() {
     open.send(()).unwrap();
     let failure = told.recv_timeout(LONG).unwrap().unwrap_err();
     assert!(failure.message().contains("closed its connection"), "{failure}");
+}
+
+/// Without another thread nobody would read the answer: the event loop would stand still for good.
+#[test]
+fn a_callback_that_no_thread_can_wait_for_fails_and_the_event_loop_goes_on() {
+    let name = name("no-thread-waits");
+    let (tell, told) = mpsc::sync_channel(1);
+    let quotas = Quotas { blocked_threads: 0, ..Quotas::default() };
+    let server = Builder::new(&[&PLAINBACK]).shards(1).quotas(quotas).build();
+    server.listen(&format!("plainback+unix://@{name}")).unwrap();
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            let back: Ref<dyn Probe> = caller().unwrap().into_typed();
+            tell.send(back.add_one(v).unwrap_err()).unwrap();
+            v
+        })),
+    );
+    let mut client = Raw::connect(&name);
+    for id in 1..4 {
+        client.send(&call(id, "add_one", 1));
+        let failure = told.recv_timeout(LONG).unwrap();
+        assert_eq!((failure.kind(), failure.completed()), (Kind::Busy, Completed::Maybe), "{failure}");
+        // The call has gone, and its answer is nobody's.
+        assert_eq!(client.read().kind, 0);
+        assert_eq!(client.read().kind, 1);
+    }
+}
+
+/// Calls of this side are no answers that the peer does not read: two sides that read no further because of their own calls would
+/// wait for each other.
+#[test]
+fn two_sides_that_call_each_other_with_more_than_either_may_leave_unread_go_on() {
+    const MANY: usize = 600;
+    const SIZE: usize = 64 << 10;
+    let server = node(1);
+    let bound = server.listen(&format!("plainback+unix://@{}", name("both-call"))).unwrap();
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    server.export::<dyn Probe>(
+        "probe",
+        Arc::new(Does(move |v| {
+            let back = caller().unwrap();
+            let arguments = |sink: &mut dyn Sink| {
+                sink.i32(i32::try_from(SIZE).unwrap())?;
+                // Whoever is called reads over it.
+                sink.bytes(&Shape::sequence(Shape::U8), &[0; SIZE])
+            };
+            for _ in 0..MANY {
+                let tell = tell.lock().unwrap().clone();
+                let done = move |outcome| tell.send(matches!(outcome, Outcome::Done(_))).unwrap();
+                let method = Method::Typed { interface: None, operation: &interface().operations[1] };
+                back.target().submit(method, &arguments, Box::new(done));
+            }
+            v
+        })),
+    );
+    let client = node(1);
+    client.export::<dyn Probe>("", Arc::new(Honest::default()));
+    let far = client.connect::<dyn Probe>(&probe_at(&bound)).unwrap();
+    assert_eq!(far.add_one(1).unwrap(), 1);
+    for at in 0..MANY {
+        assert!(told.recv_timeout(LONG).unwrap(), "{at}");
+    }
 }
 
 #[test]

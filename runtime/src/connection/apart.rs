@@ -38,7 +38,7 @@ impl Connection {
                 core.apart -= 1;
                 return false;
             }
-            if core.session.transmit().len() > self.allowance.quotas.unsent {
+            if self.owes_too_much(&mut core) {
                 core.parked.push(call);
                 return false;
             }

@@ -8,10 +8,10 @@ use super::call_completion::CallCompletion;
 use super::state::Connection;
 use crate::shard;
 use crate::view::NullResolver;
-use everywire_model::object::{Completion, Ticket};
+use everywire_model::object::{Completion, Ready, Ticket};
 use everywire_model::{
-    Body, Call, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile, Reference,
-    Resolver, Target,
+    Body, Call, Completed, Encode, Expects, Failure, Initiator, Kind, Method, Object, Outcome, Profile,
+    Reference, Resolver, Target,
 };
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,6 +78,11 @@ impl WayBack {
         // A connection begins once.
         let _ = self.0.set(Arc::downgrade(connection));
     }
+}
+
+/// Whether a profile is of a reference that came by a connection to lead back over it.
+pub(crate) fn leads_back(profile: &Profile) -> bool {
+    profile.lease.get::<WayBack>().is_some()
 }
 
 /// The target of a reference that leads over a connection which its peer has made; nothing if it leads over none, or may not be called
@@ -159,14 +164,20 @@ impl Target for PeerTarget {
             // Nobody waits any more: then nobody wants it.
             let _ = sender.try_send(outcome);
         };
-        self.submit(method, arguments, Box::new(done));
-        // The reply is read by the event loop that this thread may be leading.
-        shard::about_to_block();
-        match receiver.recv() {
+        let ticket = self.submit(method, arguments, Box::new(done));
+        // The reply is read by the event loop that this thread may be leading. If it leads on, nobody would read it.
+        let received = match shard::about_to_block() {
+            false => receiver.recv().map_err(|_| gone()),
+            true => receiver.try_recv().map_err(|_| {
+                self.withdraw(ticket);
+                no_thread()
+            }),
+        };
+        match received {
             Ok(Outcome::Failed(failure)) => Outcome::Failed(failure.at(format_args!("callback {label}"))),
             Ok(Outcome::Moved(_)) => Outcome::Failed(moved().at(format_args!("callback {label}"))),
             Ok(outcome) => outcome,
-            Err(_) => Outcome::Failed(gone()),
+            Err(failure) => Outcome::Failed(failure.at(format_args!("callback {label}"))),
         }
     }
 
@@ -197,6 +208,18 @@ impl Target for PeerTarget {
             asker.tell(Outcome::Failed(failure));
         }
         Ticket(ticket)
+    }
+
+    fn is_ready(&self) -> bool {
+        // What is called elsewhere may have to be connected to first.
+        !matches!(self.way(), Ok(Err(elsewhere)) if !elsewhere.is_ready())
+    }
+
+    fn prepare(&self, ready: Ready) {
+        match self.way() {
+            Ok(Err(elsewhere)) => elsewhere.prepare(ready),
+            _ => ready(Ok(self.with_deadline(None))),
+        }
     }
 
     fn withdraw(&self, ticket: Ticket) {
@@ -234,9 +257,18 @@ fn gone() -> Failure {
     Failure::new(Kind::Unreachable, Initiator::Peer, "whoever called has closed its connection")
 }
 
-/// An object that is called over the connection of its process sends the call away: then it is not there.
+/// An object that is called over the connection of its process sends the call away.
 #[cold]
 fn moved() -> Failure {
     let what = "the caller's object is elsewhere, and a call over the caller's connection goes nowhere else";
-    Failure::new(Kind::NoObject, Initiator::Peer, what)
+    Failure::new(Kind::Unsupported, Initiator::Here, what)
+}
+
+/// The thread that calls would have to read the answer itself, and serves a call meanwhile.
+#[cold]
+fn no_thread() -> Failure {
+    let what = "no other thread could take over the event loop that reads the answer";
+    Failure::new(Kind::Busy, Initiator::Here, what)
+        .with_completed(Completed::Maybe)
+        .with_hint("so many servants wait already: raise the quota `blocked_threads`, or call without waiting for the answer")
 }

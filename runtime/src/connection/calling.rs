@@ -155,7 +155,7 @@ impl Connection {
         if core.reading {
             core.company = COMPANY;
         }
-        (core.looking || !core.reading) && core.session.transmit().len() <= TOGETHER
+        (core.looking || !core.reading) && core.session.unsent() <= TOGETHER
     }
 
     /// Waits for the outcome of a call that was begun: reads, unless another thread does.
@@ -287,8 +287,14 @@ impl Connection {
         ask: OutboundRequest<'_>,
         now: Instant,
     ) -> Result<Result<CallId, Failure>, Failure> {
-        // Mostly the clock has not ticked since the last call.
-        if now != core.used && now > core.used + QUIET && !core.reading && core.failed.is_none() {
+        // Mostly the clock has not ticked since the last call. Where calls are served an event loop reads all the time, and knows what to
+        // do with them.
+        if now != core.used
+            && now > core.used + QUIET
+            && !core.reading
+            && core.failed.is_none()
+            && !self.is_serving()
+        {
             self.notice_goodbye(core);
         }
         core.used = now;

@@ -129,7 +129,7 @@ impl Connection {
         core.used = now;
         core.session.emit(now, emission)?;
         let later = self.sends_later();
-        if later && core.session.transmit().len() < TOGETHER {
+        if later && core.session.unsent() < TOGETHER {
             return Ok(false);
         }
         if self.send(&mut core) && !core.session.transmit().is_empty() && !later {
@@ -137,7 +137,7 @@ impl Connection {
             self.remind(&mut core);
         }
         self.weigh(&mut core);
-        Ok(core.failed.is_none() && core.session.transmit().len() > self.allowance.quotas.unsent)
+        Ok(core.failed.is_none() && core.session.unsent() > self.allowance.quotas.unsent)
     }
 
     /// Waits until at most the quota `unsent` waits for the peer to read. One that does not read in time is
@@ -146,7 +146,7 @@ impl Connection {
         loop {
             let mut core = self.enter();
             self.send(&mut core);
-            if core.failed.is_some() || core.session.transmit().len() <= self.allowance.quotas.unsent {
+            if core.failed.is_some() || core.session.unsent() <= self.allowance.quotas.unsent {
                 return;
             }
             if until <= Instant::now() {

@@ -93,7 +93,7 @@ impl Connection {
         }
         core.came = input.len();
         // Sessions answer some of what comes by themselves.
-        let unsent = if self.both_ways { core.session.transmit().len() } else { 0 };
+        let unsent = if self.both_ways { core.session.unsent() } else { 0 };
         if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
             input.clear();

@@ -60,9 +60,9 @@ impl Connection {
         let mut turned = false;
         // Whether all that there was has been sent, and nothing has come since.
         let mut sent = false;
-        let unsent = core.session.transmit().len();
+        let unsent = core.session.unsent();
         // Whether more waits for the peer to read than it may.
-        let mut full = unsent > self.allowance.quotas.unsent;
+        let mut full = self.owes_too_much(&mut core);
         if !full {
             self.unpark(&mut core);
         }
@@ -160,8 +160,8 @@ impl Connection {
                 }
             }
             served = ServeOutcome::Something;
-            let left = core.session.transmit().len();
-            full = left > self.allowance.quotas.unsent;
+            let left = core.session.unsent();
+            full = self.owes_too_much(&mut core);
             if !full && (events >= TURN || (events > 1 && left > unsent + TURN_ANSWERS)) {
                 turned = true;
                 break;
@@ -181,9 +181,7 @@ impl Connection {
                 self.send_replies(&mut core, reading);
             }
         }
-        if matches!(served, ServeOutcome::Nothing | ServeOutcome::Waits)
-            && core.session.transmit().len() < unsent
-        {
+        if matches!(served, ServeOutcome::Nothing | ServeOutcome::Waits) && core.session.unsent() < unsent {
             // A large reply goes on its way: that is progress, too.
             core.used = lately();
             served = ServeOutcome::Something;
@@ -269,7 +267,7 @@ impl Connection {
 
     /// Tells the peer whether an object is here.
     pub(super) fn answer_probe(&self, core: &mut Core, id: CallId, key: &[u8], type_id: Option<&str>) {
-        let before = core.session.transmit().len();
+        let before = core.session.unsent();
         let answer = match self.present(key, type_id) {
             Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
             Err(failure) => core.session.answer(id, Answer::Failed(&failure)),
@@ -321,11 +319,11 @@ impl Connection {
         if !self.send(core) {
             return false;
         }
-        let left = core.session.transmit().len();
+        let left = core.session.unsent();
         if left == 0 && core.draining.is_some() {
             self.end_writing();
         }
-        let fits = left <= self.allowance.quotas.unsent;
+        let fits = !self.owes_too_much(core);
         self.watch(core, reading && fits, left > 0);
         fits
     }
@@ -346,9 +344,10 @@ impl Connection {
         if !self.is_serving() {
             return self.arm(core);
         }
-        let left = core.session.transmit().len();
+        let left = core.session.unsent();
         let writing = left > 0 || core.watched.writing;
-        self.watch(core, left <= self.allowance.quotas.unsent, writing);
+        let fits = !self.owes_too_much(core);
+        self.watch(core, fits, writing);
     }
 
     /// What the event loop of a connection that serves watches for.

@@ -1,11 +1,15 @@
-//! Answers that a peer does not read, on a connection that was made to call it.
+//! Answers that a peer does not read.
 //!
-//! Such a peer may ask without end and take no answers. A connection that serves reads no more then, since all that it sends are answers.
-//! Here calls of this side wait in the same buffer, however large they are, and are no fault of the peer. So what answers add is counted
-//! by itself. From the quota `unsent` on no further call of the peer begins (`Core::held_back`); and answers weigh as calls that wait
+//! Whoever asks without end and takes no answers is read no further. Where calls go both ways, those of this side wait in the same buffer,
+//! however large they are, and are no fault of the peer: two sides that call each other and read no more because of their own calls
+//! would wait for each other for ever. So what answers add is counted by itself there.
+//!
+//! A connection that serves reads no more from the quota `unsent` on. One that was made to call the peer may have to read on for a reply:
+//! from the quota on no further call of the peer begins (`Core::held_back`); and answers weigh as calls that wait
 //! for servants do (`backlog`): with too many nothing more is read, with far too many the connection ends.
 //!
-//! Invariants: `Core::unread` is at most what waits in `transmit`, and is a part of the octets that the backlog counts. Less than
+//! Invariants: `Core::unread` is at most what waits in `transmit`, and is a part of the octets that the backlog counts, but for a connection
+//! that serves, whose buffer is weighed as a whole (`weighing`). Less than
 //! [`UNCOUNTED`] is none, so that answers that are read cost nothing. Calls are held back only while `unread` is more than the quota: then
 //! something waits to be sent, and whoever sends it queues them again.
 
@@ -18,11 +22,18 @@ impl Connection {
     /// The peer was answered: before that, so many octets waited to be sent. Returns whether more wait than anybody may leave.
     #[inline]
     pub(super) fn owe(&self, core: &mut Core, before: usize) -> bool {
-        let after = core.session.transmit().len();
-        after >= UNCOUNTED && after > before && !self.is_serving() && {
+        let after = core.session.unsent();
+        after >= UNCOUNTED && after > before && self.both_ways && {
             self.count_unread(core, core.unread.min(before) + (after - before));
-            core.failed.is_none() && self.backlog.is_flood()
+            core.failed.is_none() && !self.is_serving() && self.backlog.is_flood()
         }
+    }
+
+    /// Whether more answers wait than the peer may leave unread.
+    #[inline]
+    pub(super) fn owes_too_much(&self, core: &mut Core) -> bool {
+        let unsent = core.session.unsent();
+        unsent > self.allowance.quotas.unsent && (!self.both_ways || self.holds_back(core))
     }
 
     /// Something was sent.
@@ -35,7 +46,7 @@ impl Connection {
 
     #[cold]
     fn settle_some(&self, core: &mut Core) {
-        let left = core.session.transmit().len();
+        let left = core.session.unsent();
         self.count_unread(core, core.unread.min(left));
         if !self.holds_back(core) {
             for call in std::mem::take(&mut core.held_back) {
@@ -47,7 +58,7 @@ impl Connection {
     #[cold]
     fn count_unread(&self, core: &mut Core, unread: usize) {
         let before = std::mem::replace(&mut core.unread, unread);
-        if self.backlog.resize(before, unread) {
+        if !self.is_serving() && self.backlog.resize(before, unread) {
             core.heavy |= self.weigh_calls();
         }
     }

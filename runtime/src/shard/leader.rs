@@ -391,15 +391,14 @@ pub(crate) fn led_here() -> Option<Arc<Shard>> {
 }
 
 /// Tells the runtime that the calling thread is about to block: if it leads a shard and serves a call,
-/// another thread takes over. To be called before each wait of the runtime's own that a servant can come to.
-pub(crate) fn about_to_block() {
+/// another thread takes over. To be called before each wait of the runtime's own that a servant can come to. Returns whether the
+/// thread leads on, since no other can.
+pub(crate) fn about_to_block() -> bool {
     LEADING.with_borrow(|leading| {
-        if let Some(leader) = leading
-            && leader.leads()
-        {
-            let _blocked = leader.shard.hand_over(leader.term, leader.call.get());
-        }
-    });
+        let Some(leader) = leading.as_ref().filter(|leader| leader.leads()) else { return false };
+        let _blocked = leader.shard.hand_over(leader.term, leader.call.get());
+        leader.leads()
+    })
 }
 
 /// Runs something that may take long inside a servant: its shard goes on with other connections meanwhile.

@@ -166,7 +166,7 @@ impl TlsSession {
     }
 
     /// Bytes of the session above whose encrypted form has not left this side.
-    fn unsent(&self) -> usize {
+    fn not_left(&self) -> usize {
         let has_left = self.out.len() <= self.behind;
         self.above_len.saturating_sub(if has_left { self.sealed } else { 0 })
     }
@@ -241,6 +241,12 @@ impl Session for TlsSession {
         &mut self.out
     }
 
+    fn unsent(&mut self) -> usize {
+        self.pump();
+        // What is sealed counts as it goes.
+        self.out.len() + self.above_len.saturating_sub(self.sealed)
+    }
+
     fn start(&mut self, now: Instant, call: &Call<'_>) -> Result<CallId, Failure> {
         self.open()?.start(now, call)
     }
@@ -302,7 +308,7 @@ impl Session for TlsSession {
     fn held(&self) -> usize {
         self.above.as_deref().map_or(0, Session::held)
             + self.plain.len()
-            + self.unsent()
+            + self.not_left()
             + self.channel.as_ref().map_or(0, Channel::held)
     }
 

@@ -190,6 +190,30 @@ fn what_has_not_left_this_side_stays_with_the_session_above() {
     }
 }
 
+/// What is not encrypted yet waits as well: quotas count it.
+#[test]
+fn all_that_waits_counts_as_unsent() {
+    let papers = Papers::new();
+    let file = |name: &str| papers.path(name).display().to_string();
+    let (ca, cert, key) = (file("ca.pem"), file("server.pem"), file("server.key"));
+    let (mut client, mut server, ..) = pair(&format!("ca={ca}"), &format!("cert={cert}&key={key}"));
+    carry(&mut *client, &mut *server).unwrap();
+    assert_eq!(client.unsent(), 0);
+    say(&mut *client, &[1; 1000]).unwrap();
+    let first = client.unsent();
+    assert!((1000..1100).contains(&first), "{first}");
+    for more in 1..4 {
+        say(&mut *client, &[2; 1000]).unwrap();
+        assert_eq!(client.unsent(), first + more * 1000);
+    }
+    client.transmit().consume(first - 1);
+    assert_eq!(client.unsent(), 1 + 3000);
+    assert_eq!(sent(&mut *client).len(), 1);
+    assert!((3000..3200).contains(&client.unsent()));
+    sent(&mut *client);
+    assert_eq!(client.unsent(), 0);
+}
+
 #[test]
 fn more_is_encrypted_when_the_first_has_left() {
     let papers = Papers::new();

@@ -131,6 +131,8 @@ pub(crate) struct BothWays {
     pub(crate) beside_bodies: Option<Arc<Attachments>>,
     /// The character sets of the peer's requests, where it has told others than those of this side's.
     pub(crate) peer_sets: Option<Dialect>,
+    /// The character sets of the requests of the side that accepted, and of their replies, where the peer has told none.
+    pub(crate) own_sets: Option<Dialect>,
 }
 
 impl BothWays {
@@ -150,6 +152,7 @@ impl BothWays {
             peer_points: None,
             beside_bodies: None,
             peer_sets: None,
+            own_sets: None,
         }))
     }
 

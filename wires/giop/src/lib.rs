@@ -2,8 +2,8 @@
 //!
 //! Support level: GIOP 1.0, 1.1 and 1.2 are read and answered in the version of the request; requests go out in the
 //! version of the reference, 1.2 by default. Both byte orders, fragments both ways, locate, forward, cancel, close,
-//! all three ways to name a target, system and user exceptions, UTF-8, ISO-8859-1 and UTF-16 text, `any`. Not offered:
-//! bidirectional GIOP, custom and abstract value types. Every node serves an interface
+//! all three ways to name a target, system and user exceptions, UTF-8, ISO-8859-1 and UTF-16 text, `any`, calls both ways
+//! over one connection. Not offered: custom and abstract value types. Every node serves an interface
 //! repository of what it serves, and a context of names that can be read.
 //!
 //! The way through the crate: [`Giop`] is the entry; `address`, `ior` and `components` read and write references;

@@ -89,6 +89,8 @@ impl GiopSession {
         // Sets that the peer was not told of hold for this body alone.
         if told.is_some() && self.role == Role::Connecting {
             (self.dialect, self.sets_told) = (told, CodeSetState::Once);
+        } else if let (Some(_), Some(both_ways)) = (told, &mut self.both_ways) {
+            both_ways.own_sets = told;
         }
         if is_asked {
             self.waiting.push_back(id);

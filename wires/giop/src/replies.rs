@@ -271,7 +271,8 @@ impl GiopSession {
     fn reply_body(&self, minor: u8, little: bool, at: usize, mut message: Bytes) -> Body {
         let base = at.min(message.len());
         bytes::Buf::advance(&mut message, base);
-        let dialect = Dialect { minor, ..self.dialect.unwrap_or_default() };
+        let dialect = self.dialect.or_else(|| self.own_sets()).unwrap_or_default();
+        let dialect = Dialect { minor, ..dialect };
         Body { beside: self.beside_bodies(), ..Cdr::body(message, base, little, dialect, self.limits.budget) }
     }
 

@@ -86,7 +86,10 @@ impl GiopSession {
         let (dialect, says) = match self.dialect {
             _ if minor == 0 => (Dialect::default(), false),
             Some(dialect) => (Dialect { minor, ..dialect }, self.sets_told == CodeSetState::Again),
-            None => (choose(call.profile, minor), true),
+            None => match self.own_sets() {
+                Some(dialect) => (Dialect { minor, ..dialect }, false),
+                None => (choose(call.profile, minor), true),
+            },
         };
         let id = self.next_id;
         let is_asked = call.expects == Expects::Reply;
@@ -98,6 +101,8 @@ impl GiopSession {
         // What the side that accepted chooses for its own requests does not hold for those that it takes.
         if says && self.role == Role::Connecting {
             (self.dialect, self.sets_told) = (Some(dialect), CodeSetState::Once);
+        } else if says && let Some(both_ways) = &mut self.both_ways {
+            both_ways.own_sets = Some(dialect);
         }
         if is_asked {
             self.waiting.push_back(id);
@@ -371,6 +376,12 @@ impl GiopSession {
             Some(both_ways) if self.role == Role::Connecting => both_ways.peer_sets = Some(dialect),
             _ => self.dialect = Some(dialect),
         }
+    }
+
+    /// The character sets of this side's requests and their replies, where it has accepted a peer that has told none.
+    #[cold]
+    pub(crate) fn own_sets(&self) -> Option<Dialect> {
+        self.both_ways.as_deref()?.own_sets
     }
 
     /// The character sets of the peer's requests.

@@ -102,6 +102,33 @@ fn references_at_points_that_a_peer_has_told_lead_back_to_it() {
     assert_eq!([asked(session).unwrap(), asked(session).unwrap()], [1, 3]);
 }
 
+/// A side that has accepted a peer without character sets tells those of its own requests; the replies to them are in these.
+#[test]
+fn replies_to_the_accepting_side_are_in_the_sets_that_it_told() {
+    let (mut session, _lease) = accepting("?bidirectional=on");
+    let session = &mut *session;
+    assert!(leads_back(session, 2, &points(&[("client", 9)]), "client", 9));
+    let code_sets = |sent: &[u8]| {
+        sent.windows(8).any(|bytes| bytes == [1_u32.to_ne_bytes(), 12_u32.to_ne_bytes()].concat())
+    };
+    for (id, tells) in [(1_u32, true), (3, false)] {
+        let (way, operation) = (profile(b"sink"), int());
+        let method = Method::Typed { interface: None, operation: &operation };
+        let call = Call { profile: &way, method, arguments: &put_int(1), expects: Expects::Reply };
+        session.start(Instant::now(), &call).unwrap();
+        assert_eq!(code_sets(&drain(session)), tells, "request {id}");
+        let mut reply = b"GIOP\x01\x02\0\x01\0\0\0\x13".to_vec();
+        reply.extend(id.to_be_bytes());
+        reply.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+        reply.extend("é\0".as_bytes());
+        feed(session, &reply).unwrap();
+        let Some(Event::Reply { outcome: Outcome::Done(body), .. }) = events(session).pop() else {
+            panic!("a reply was expected")
+        };
+        assert_eq!(body.read(|source| source.text(&shape::Text::NARROW).map(|text| text.into_owned())).unwrap(), "é");
+    }
+}
+
 /// Whoever keeps one reference for all equal ones must not call a liar in the place of an honest peer.
 #[test]
 fn references_of_two_connections_are_two() {
