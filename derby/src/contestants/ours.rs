@@ -32,7 +32,7 @@ use crate::process::Launch;
 use crate::race::{ALL, CALLBACK, CONNECTION_POINT, Race};
 use crate::relay::RelayAddress;
 use crate::{broken, say, unknown};
-use courses::{CourseRoute, INTEGRITY, WireCourse};
+use courses::{BOTH_WAYS, CourseRoute, INTEGRITY, WireCourse};
 use everywire::model::{Endpoint, Reference};
 use everywire::{Failure, Latency, Node};
 use std::path::{Path, PathBuf};
@@ -84,6 +84,12 @@ pub(super) fn all() -> Vec<Contestant> {
             let setup = Ours { course: USUAL, way: Some(way), mode, level: "" };
             contestant(USUAL, way, name, title, mode, setup)
         }));
+    }
+    if let Some(way) = USUAL.ways().iter().find(|way| way.transport == "tcp") {
+        let setup = Ours { course: USUAL, way: Some(way), mode: DEFAULT, level: BOTH_WAYS };
+        let name = format!("{FAMILY}-{}-{BOTH_WAYS}", way.name);
+        let title = format!("Everywire, {}, called back on the client's connection", way.title);
+        all.push(contestant(USUAL, way, name, title, BOTH_WAYS, setup));
     }
     for course in WireCourse::ALL.into_iter().filter(|course| *course != USUAL && course.speech().is_some()) {
         for way in course.ways() {
@@ -148,7 +154,7 @@ struct Ours {
     /// `None`: in process.
     way: Option<&'static CourseRoute>,
     mode: &'static str,
-    /// Of protection; empty where there are none.
+    /// Of protection, or `BOTH_WAYS`; empty where there are none.
     level: &'static str,
 }
 
@@ -161,7 +167,11 @@ impl Setup for Ours {
         if race.cycles {
             self.course.cycles(self.route()) != [false; 2]
         } else {
-            !race.reads() && !race.passes() && (!race.signals || self.course.signals())
+            // Without callbacks it is the same as another one.
+            self.level != BOTH_WAYS
+                && !race.reads()
+                && !race.passes()
+                && (!race.signals || self.course.signals())
         }
     }
 

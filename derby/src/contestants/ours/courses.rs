@@ -44,6 +44,9 @@ pub(super) enum WireCourse {
 /// The level of protection that is the default.
 pub(super) const INTEGRITY: &str = "integrity";
 
+/// In place of a level: servers of GIOP call back on the connection that the client has made.
+pub(super) const BOTH_WAYS: &str = "bidirectional";
+
 /// The name of what makes server objects, among the references of a server.
 const FACTORY: &str = "Factory";
 
@@ -346,6 +349,7 @@ impl WireCourse {
         match self {
             Self::Dcom if transport == "tcp" => cycles::dcom::protected(&address, level, dir),
             Self::Wcf => wcf::open(&address, transport),
+            Self::Giop if level == BOTH_WAYS => format!("{address}?bidirectional=on"),
             _ => address,
         }
     }
