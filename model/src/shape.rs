@@ -429,6 +429,19 @@ impl Enum {
         self.name_of(value).map(|_| value).ok_or_else(|| format!("{value} is no member of {}", self.name))
     }
 
+    /// The place of the member with this value among all, from 0 on: what travels where enumerations have no values (CDR).
+    pub fn ordinal_of(&self, value: i32) -> Option<u32> {
+        let counts = |at: &usize| self.members.get(*at).is_some_and(|(_, held)| *held == value);
+        let at = usize::try_from(value).ok().filter(counts);
+        let at = at.or_else(|| self.members.iter().position(|(_, held)| *held == value))?;
+        u32::try_from(at).ok()
+    }
+
+    /// The value of the member at this place.
+    pub fn value_at(&self, ordinal: u32) -> Option<i32> {
+        self.members.get(usize::try_from(ordinal).ok()?).map(|(_, value)| *value)
+    }
+
     /// The value of the member with this name.
     pub fn value_of(&self, name: &str) -> Option<i32> {
         self.members.iter().find(|(n, _)| n == name).map(|(_, value)| *value)

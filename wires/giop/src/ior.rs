@@ -22,6 +22,11 @@ pub const TAG_INTERNET_IOP: u32 = 0;
 /// 7.6.3).
 pub const TAG_MULTIPLE_COMPONENTS: u32 = 1;
 
+/// Whether something of a reference can be said here.
+pub(crate) fn is_said(reference: &Reference) -> bool {
+    !reference.foreign.is_empty() || reference.profiles.iter().any(|profile| profile.wire == "giop")
+}
+
 /// Writes a reference, or nil, for the peer of a connection whose end here has the address `local`. A profile
 /// of this node that listens on all addresses is written with that address, since it is the one by which the
 /// peer reaches this host.

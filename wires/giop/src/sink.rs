@@ -366,12 +366,21 @@ impl Sink for CdrSink<'_> {
     }
 
     #[inline]
-    fn enumerant(&mut self, _: &Enum, value: i32) -> Visit<()> {
-        self.put().u32(value.cast_unsigned());
+    fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
+        let none = || Failure::bad_argument(format!("{value} is no member of {}", shape.name));
+        let ordinal = shape.ordinal_of(value).ok_or_else(none)?;
+        self.put().u32(ordinal);
         Ok(())
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {
+        if let Some(reference) = value
+            && !reference.profiles.is_empty()
+            && !ior::is_said(reference)
+        {
+            let what = "the reference leads to an object of another wire only";
+            return Err(Failure::bad_argument(what).with_hint("CORBA passes references to CORBA objects"));
+        }
         let local = self.local;
         ior::put(value, local, &mut self.put());
         Ok(())

@@ -534,7 +534,9 @@ impl<'a> Source<'a> for CdrSource<'a> {
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
         let at = self.get.pos;
-        shape.check(self.i32()?).map_err(|what| Failure::malformed(what, at))
+        let ordinal = self.u32()?;
+        let none = || Failure::malformed(format_args!("{} has no member {ordinal}", shape.name), at);
+        shape.value_at(ordinal).ok_or_else(none)
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

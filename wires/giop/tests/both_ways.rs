@@ -125,7 +125,10 @@ fn replies_to_the_accepting_side_are_in_the_sets_that_it_told() {
         let Some(Event::Reply { outcome: Outcome::Done(body), .. }) = events(session).pop() else {
             panic!("a reply was expected")
         };
-        assert_eq!(body.read(|source| source.text(&shape::Text::NARROW).map(|text| text.into_owned())).unwrap(), "é");
+        assert_eq!(
+            body.read(|source| source.text(&shape::Text::NARROW).map(|text| text.into_owned())).unwrap(),
+            "é"
+        );
     }
 }
 

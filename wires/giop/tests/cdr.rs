@@ -53,6 +53,31 @@ fn fields(name: &'static str, values: Vec<(&'static str, Shape, Value)>) -> (Sha
     (structure(name, shapes), Value::Struct(values))
 }
 
+/// Enumerations of other languages have values; what travels is the place of a member among all.
+#[test]
+fn an_enumeration_with_values_travels_by_its_ordinals() {
+    let members = vec![("open".into(), 1), ("paid".into(), 100), ("lost".into(), -5)];
+    let status = Shape::Enum(Hold::new(Enum {
+        name: "m::Status".into(),
+        id: "IDL:m/Status:1.0".into(),
+        members: members.into(),
+        bits: 32,
+    }));
+    is(status.clone(), Value::Member("open".into()), "0000 0000", "0000 0000");
+    is(status.clone(), Value::Member("paid".into()), "0000 0001", "0100 0000");
+    is(status.clone(), Value::Member("lost".into()), "0000 0002", "0200 0000");
+    let Shape::Enum(held) = &status else { panic!() };
+    let failure = CDR.write(&mut |sink| sink.enumerant(held, 0)).unwrap_err();
+    assert!(failure.message().contains("0 is no member of m::Status"), "{failure}");
+    let body = write(true, Dialect::OURS, 0, &Shape::U32, &Value::Integer(3)).unwrap();
+    assert!(read(&body, &status).unwrap_err().message().contains("m::Status has no member 3"));
+    // A type code has no values: whoever reads it gets the ordinal, and the same name.
+    let any = Value::Variant(Box::new((TypedShape(status.clone()), Value::Member("lost".into()))));
+    let body = write(true, Dialect::OURS, 0, &Shape::Variant, &any).unwrap();
+    let Value::Variant(held) = read(&body, &Shape::Variant).unwrap() else { panic!() };
+    assert_eq!(held.1, Value::Member("lost".into()));
+}
+
 fn color() -> Shape {
     let members = vec![("red".into(), 0), ("green".into(), 1), ("blue".into(), 2)];
     Shape::Enum(Hold::new(Enum {

@@ -18,6 +18,22 @@ fn tcp(host: &str, port: u16) -> Endpoint {
     Endpoint::Tcp { host: host.into(), port }
 }
 
+/// It would come out as nil, which is another thing.
+#[test]
+fn a_reference_of_another_wire_alone_is_refused() {
+    let profile = Profile { wire: "dbus", endpoints: vec![tcp("h", 1)], ..Profile::default() };
+    let foreign = Reference { profiles: vec![profile.clone()], ..Reference::default() };
+    let write =
+        |reference: Option<&Reference>| everywire_giop::CDR.write(&mut |sink| sink.reference(reference));
+    let failure = write(Some(&foreign)).unwrap_err();
+    assert_eq!(failure.kind(), Kind::BadArgument);
+    assert!(failure.message().contains("an object of another wire only"), "{failure}");
+    write(None).unwrap();
+    let mut both = GIOP.parse(GENIOR).unwrap();
+    both.profiles.push(profile);
+    write(Some(&both)).unwrap();
+}
+
 #[test]
 fn an_ior_of_omniorb_is_read_and_written_back_the_same() {
     let reference = GIOP.parse(GENIOR).unwrap();

@@ -227,7 +227,12 @@ fn put_label(discriminator: &Shape, label: i64, put: &mut CdrWriter<'_>) -> Visi
     match discriminator.resolved() {
         Shape::Bool | Shape::Char | Shape::U8 | Shape::I8 => put.u8(b0),
         Shape::U16 | Shape::I16 => put.u16(u16::from_le_bytes([b0, b1])),
-        Shape::U32 | Shape::I32 | Shape::Enum(_) => put.u32(u32::from_le_bytes([b0, b1, b2, b3])),
+        Shape::U32 | Shape::I32 => put.u32(u32::from_le_bytes([b0, b1, b2, b3])),
+        Shape::Enum(held) => {
+            let ordinal = i32::try_from(label).ok().and_then(|value| held.ordinal_of(value));
+            let none = || Failure::bad_argument(format!("{label} is no member of {}", held.name));
+            put.u32(ordinal.ok_or_else(none)?);
+        }
         Shape::U64 | Shape::I64 => put.u64(label.cast_unsigned()),
         Shape::WideChar => put.out.extend_from_slice(&[2, b1, b0]),
         other => {
