@@ -130,8 +130,12 @@ fn receiver(routes: &[RoutePlan], route: &RoutePlan, target: &TargetPlan, at: us
             && (matches.interface.is_none() || matches.interface == route.config.matches.interface)
             && (matches.operation.is_none() || of(other) == of(route))
     };
+    // The first one gets the call. If that is for some calls only, nothing is certain.
+    let certain = |found: Option<(usize, &RoutePlan)>| {
+        found.filter(|(_, other)| is_for_all(other)).map(|(number, _)| number)
+    };
     if listening().any(|(_, other)| typed(other)) {
-        return listening().find(|(_, other)| typed(other) && is_for_all(other)).map(|(number, _)| number);
+        return certain(listening().find(|(_, other)| typed(other)));
     }
     let fits = |other: &RoutePlan| {
         let own = (!other.key.is_empty()).then(|| String::from_utf8_lossy(&other.key).into_owned());
@@ -143,7 +147,5 @@ fn receiver(routes: &[RoutePlan], route: &RoutePlan, target: &TargetPlan, at: us
             (_, _, None) => false,
         }
     };
-    listening()
-        .find(|(_, other)| other.is_opaque() && fits(other) && is_for_all(other))
-        .map(|(number, _)| number)
+    certain(listening().find(|(_, other)| other.is_opaque() && fits(other)))
 }

@@ -28,6 +28,7 @@ use crate::waiting_calls::WaitingCalls;
 use everywire::layer::Pattern;
 use everywire::model::contract::InterfaceKind;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind, PrivateConnections, Reference};
+use everywire_model::headers::{Content, Header};
 use everywire_model::object::unexpected;
 use everywire_model::reference::unescape;
 use everywire_model::{
@@ -219,9 +220,21 @@ pub(crate) fn headers_fit(wanted: &[(String, Pattern)], body: &Body) -> bool {
     }
     let Some(Ok(headers)) = body.headers().map(|headers| headers.list(body)) else { return false };
     let fits = |(name, pattern): &(String, Pattern)| {
-        headers.iter().any(|header| header.name == *name && pattern.fits(&header.display()))
+        headers.iter().any(|header| header.name == *name && says(header, pattern))
     };
     wanted.iter().all(fits)
+}
+
+/// Whether a header says that: one of octets as text, where they are some, or in hexadecimal digits.
+fn says(header: &Header, pattern: &Pattern) -> bool {
+    let shown = header.display();
+    match &header.content {
+        Content::Text(_) => pattern.fits(&shown),
+        Content::Bytes(octets) => {
+            let is_text = || str::from_utf8(octets).is_ok_and(|text| pattern.fits(text));
+            pattern.fits(&shown) || pattern.fits(&format!("0x{shown}")) || is_text()
+        }
+    }
 }
 
 /// The lanes to one target, by the connections of callers.
@@ -336,6 +349,10 @@ fn give_back(mut request: Request, outcome: &Outcome<Body>) {
     }
 }
 
+/// In place of the number of a connection: the caller that has left last and had said something without waiting for an answer. That
+/// still goes on its way.
+const LEFT: u64 = u64::MAX;
+
 impl Lanes {
     pub(crate) fn new(
         reference: Reference,
@@ -395,20 +412,27 @@ impl Lanes {
             None if self.back.is_some() => &[],
             None => request.key(),
         };
-        let mut clients = self.swept(request.link().serial_number());
-        let client = match clients.entry(request.link().serial_number()) {
-            Entry::Occupied(held) => held.into_mut(),
-            Entry::Vacant(place) => {
-                let near = near.ok_or_else(crate::upstream::ended)?;
-                let client = Client::new(request.link(), near, self.timeout, self.back.as_ref());
-                // Whoever has left is not heard of again; of anybody else the end comes behind this lock.
-                let left = || request.link().caller().is_none_or(|caller| caller.target().probe().is_err());
-                if self.back.is_some() && left() {
+        let link = request.link();
+        let mut number = link.serial_number();
+        // Let go behind the lock: connections end.
+        let mut _replaced = None;
+        let mut clients = self.swept(number);
+        if !clients.contains_key(&number) {
+            let near = near.ok_or_else(crate::upstream::ended)?;
+            // Whoever has left is not heard of again; of anybody else the end comes behind this lock.
+            if link.is_over() {
+                if request.expects() == Expects::Reply {
                     return Err(crate::upstream::withdrawn());
                 }
-                place.insert(client)
+                number = LEFT;
             }
-        };
+            let is_own = |client: &Client| client.link.ptr_eq(&Arc::downgrade(link));
+            if !clients.get(&number).is_some_and(is_own) {
+                let client = Client::new(link, near, self.timeout, self.back.as_ref());
+                _replaced = clients.insert(number, client);
+            }
+        }
+        let Some(client) = clients.get_mut(&number) else { return Err(crate::upstream::ended()) };
         if let Some((held, lane)) = &client.last
             && held == key
         {

@@ -461,8 +461,8 @@ impl RoutePlan {
     fn astray(&self, wires: &[&'static dyn Wire]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let there = self.targets.first().map(|target| target.wire);
-        let near = self.listens.iter().filter_map(|at| wires.get(*at).copied());
-        if !near.chain(there).all(cross::has_references) {
+        let mut near = self.listens.iter().filter_map(|at| wires.get(*at).copied());
+        if !near.any(cross::has_references) || !there.is_some_and(cross::has_references) {
             // None passes: what has one is refused when it is called, as a check tells.
             return found;
         }

@@ -10,6 +10,7 @@
 
 use crate::forwarded_call::ForwardedCall;
 use crate::numbers::ByNumber;
+use everywire_model::Expects;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,13 +73,21 @@ impl WaitingCalls {
         next
     }
 
-    /// The connection of a caller is over.
+    /// The connection of a caller is over. What it has said without waiting for an answer stays until its turn comes.
     pub(crate) fn forget(&self, link: u64) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
         let mut callers = self.callers();
-        let gone = callers.remove(&link);
+        let mut gone = VecDeque::new();
+        if let Some(waiting) = callers.remove(&link) {
+            let (unwanted, said): (VecDeque<_>, VecDeque<_>) =
+                waiting.into_iter().partition(|call| call.request().expects() == Expects::Reply);
+            gone = unwanted;
+            if !said.is_empty() {
+                callers.insert(link, said);
+            }
+        }
         self.count.store(callers.len(), Ordering::Release);
         drop(callers);
         // Without the lock: calls end.

@@ -80,6 +80,10 @@ pub trait Link: Send + Sync {
     fn serial_number(&self) -> u64 {
         0
     }
+    /// Whether the connection has ended: nobody reads an answer any more.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Ends the connection with a goodbye, soon: what was answered goes first. Does not wait for that.
     fn end(&self, _why: &Failure) {}
     /// The way back: objects that the caller serves on this very connection, where the wire carries calls both ways. Which of

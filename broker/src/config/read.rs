@@ -179,6 +179,8 @@ fn route(section: &Section<'_, '_>, folder: &Path) -> Option<RouteConfig> {
             section.reader.wrong(text.spot, message, Some(hint));
         }
     }
+    refuse_empty(section, "from", "every listener");
+    refuse_empty(section, "allow", "everybody");
     let route = RouteConfig {
         from: section.texts("from"),
         matches: section.section("match", "`match`").map(|section| matches(&section)).unwrap_or_default(),
@@ -245,6 +247,7 @@ fn patterns(texts: Vec<WithPosition<String>>) -> Vec<WithPosition<Pattern>> {
 fn matches(section: &Section<'_, '_>) -> Match {
     let pattern =
         |name| section.text(name).map(|text| WithPosition { value: Pattern::new(&text), spot: text.spot });
+    refuse_empty(section, "peer", "every peer");
     let found = Match {
         key: pattern("key"),
         operation: pattern("operation"),
@@ -255,6 +258,14 @@ fn matches(section: &Section<'_, '_>) -> Match {
     };
     section.end();
     found
+}
+
+/// A list without anything in it may mean nobody as well as all.
+fn refuse_empty(section: &Section<'_, '_>, name: &'static str, all: &str) {
+    if let Some((spot, true)) = section.place(name) {
+        let hint = format!("leave `{name}` out for {all}");
+        section.reader.wrong(spot, format!("`{name}` is empty: the route would be for none"), Some(hint));
+    }
 }
 
 /// Callers as `Caller::parse` reads them; those that name nobody are mistakes.

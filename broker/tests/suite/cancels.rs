@@ -65,6 +65,33 @@ fn none_under_way(broker: &Running) {
     until("no call is under way", || broker.metric(r#"calls_under_way{route="all"}"#).abs() < 0.1);
 }
 
+/// What was said is done, whether or not its caller is still there when its turn comes.
+#[test]
+fn oneway_calls_of_callers_that_leave_at_once_reach_the_target_in_their_order() {
+    const ROUNDS: usize = 5;
+    const CALLS: usize = 100;
+    for (wire, typed) in [("dbus", false), ("dbus", true), ("iiop", false), ("iiop", true)] {
+        let scratch = Scratch::new();
+        let backend = backend(&place(wire, "backend", &scratch));
+        let broker = broker(wire, &quoted(&backend.target), typed, "", &scratch);
+        for round in 0..ROUNDS {
+            let client = Node::new();
+            let shop = client.connect::<dyn Shop>(&broker.reference("all")).unwrap();
+            for at in 0..CALLS {
+                shop.note(&format!("{round} {at}")).unwrap();
+            }
+            client.stop();
+        }
+        until("all notes came", || backend.store.notes.lock().unwrap().len() == ROUNDS * CALLS);
+        let notes = backend.store.notes.lock().unwrap().clone();
+        for round in 0..ROUNDS {
+            let prefix = format!("{round} ");
+            let own = notes.iter().filter_map(|note| note.strip_prefix(&prefix)?.parse::<usize>().ok());
+            assert!(own.eq(0..CALLS), "{wire}, typed {typed}: {notes:?}");
+        }
+    }
+}
+
 #[test]
 fn a_call_that_its_caller_withdraws_is_withdrawn_from_the_target() {
     for (near, far, typed) in [

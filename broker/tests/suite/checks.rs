@@ -38,6 +38,13 @@ fn mistakes_are_told_with_line_and_column_and_what_was_meant() {
         "broker.toml:6:6: no wire has addresses that begin with `iop:`, did you mean `iiop`?",
     );
     wrong(&file("to = \"iiop://h\""), "broker.toml:6:6: ");
+    for name in ["allow", "from"] {
+        wrong(
+            &file(&format!("to = \"iiop://h:1/k\"\n{name} = []")),
+            &format!("`{name}` is empty: the route would be for none"),
+        );
+    }
+    wrong(&file("to = \"iiop://h:1/k\"\nmatch = { peer = [] }"), "`peer` is empty");
     wrong(
         &file("from = \"frond\"\nto = \"iiop://h:1/k\""),
         "broker.toml:6:8: there is no listener `frond`, did you mean `front`?",

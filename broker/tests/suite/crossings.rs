@@ -17,6 +17,12 @@ fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
         &format!("{text}callbacks = \"front\""),
         "broker.toml:9:13: `tell` passes a market::Watcher to the target, which calls it on dcom",
     );
+    // A listener of a wire without references takes nothing away from the others.
+    let more = "[listen.more]\naddress = \"basic://127.0.0.1:0?security=none\"\n";
+    wrong(
+        &format!("{more}{text}callbacks = \"front\""),
+        "broker.toml:11:13: `tell` passes a market::Watcher to the target, which calls it on dcom",
+    );
 }
 
 /// Interfaces of COM that a contract uses without defining them: connection points and enumerators pass; what nobody knows is refused, and

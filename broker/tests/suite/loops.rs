@@ -275,6 +275,29 @@ fn circles_that_are_certain_are_told_before_anything_runs() {
         ),
         route("rest", "front", "iiop://127.0.0.1:4002/shop", ""),
     ));
+    // What comes back has a header by which the other route takes it.
+    for typed in ["", &typed] {
+        let matches = |more: &str| {
+            let typed = typed.replace("match = { key = \"shop\" }", "");
+            format!("match = {{ key = \"shop\"{more} }}\n{typed}")
+        };
+        good(&format!(
+            "{}{}{}",
+            listen("front", "iiop://127.0.0.1:4001"),
+            route(
+                "told",
+                "front",
+                "iiop://127.0.0.1:4002/shop",
+                &matches(", header = { \"0x45570001\" = \"edge\" }")
+            ),
+            route(
+                "rest",
+                "front",
+                "iiop://127.0.0.1:4001/shop",
+                &format!("{}\nedits = {{ put = \"0x45570001\", value = \"edge\" }}", matches(""))
+            ),
+        ));
+    }
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn headers_are_matched_and_changed_before_and_behind_a_copy() {
         &target,
         &format!(
             r#"
-            match = {{ header = {{ "0x45570001" = "6f*" }} }}
+            match = {{ header = {{ "0x45570001" = "o*" }} }}
             copy = {{ to = "{file}", answers = true }}
             edits = [
                 {{ put = "0x45570001", value = "new", before-copy = true }},

@@ -13,7 +13,7 @@ use crate::notice::Notice;
 use crate::transport::Stream;
 use bytes::BytesMut;
 use everywire_model::{
-    Answer, CallId, Completed, Event, Failure, Initiator, Kind, Outcome, SignalEvent, Violation,
+    Answer, CallId, Completed, Event, Expects, Failure, Initiator, Kind, Outcome, SignalEvent, Violation,
 };
 use std::collections::VecDeque;
 use std::io;
@@ -152,14 +152,17 @@ impl Connection {
     }
 
     /// Calls that wait for their turn to be handed over, and that nobody wants any more, are never begun: the one with this number, or
-    /// all of them where the connection has failed.
+    /// where the connection has failed all of them that were to be answered. Others were said and are done, whoever has left.
     fn drop_waiting(&self, core: &mut Core, id: Option<CallId>) {
         if core.in_turn.is_empty() {
             return;
         }
         let in_turn = std::mem::take(&mut core.in_turn);
         let (gone, left): (VecDeque<_>, VecDeque<_>) =
-            in_turn.into_iter().partition(|(incoming, _)| id.is_none_or(|id| incoming.id == id));
+            in_turn.into_iter().partition(|(incoming, _)| match id {
+                Some(id) => incoming.id == id,
+                None => incoming.expects == Expects::Reply,
+            });
         core.in_turn = left;
         for (incoming, found) in gone {
             self.let_go(core, incoming.id);

@@ -70,6 +70,10 @@ impl Link for Connection {
         self.serial_number
     }
 
+    fn is_over(&self) -> bool {
+        Self::is_over(self)
+    }
+
     fn end(&self, why: &Failure) {
         let (Some(this), why) = (self.this.upgrade(), why.clone()) else { return };
         // A goodbye may take a moment, and this thread may be an event loop.
