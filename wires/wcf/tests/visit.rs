@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{arguments, body, body_with, each_document, encode, records, results, unhex};
+use everywire_model::fixed::Fixed;
 use everywire_model::shape::{
     Array, Enum, Field, Hold, Order, Pointer, PointerKind, Sequence, Shape, Struct, Text,
 };
@@ -195,6 +196,17 @@ fn values_pass_the_pipe_and_stay_what_they_were() {
     for len in [0, 1, 2, 3, 99, 100, 255, 256, 65_535, 65_536, 100_000] {
         round(&Shape::sequence(Shape::U8), &octets(len));
     }
+}
+
+/// A fixed-point number has a remark, as text beside attributes has: it is an element all the same.
+#[test]
+fn fixed_point_numbers_are_octets_in_an_element() {
+    let price = Fixed { digits: 7, scale: 2 };
+    let octets = Value::Bytes(price.read("-12.50").unwrap().into());
+    let shape = structure("m::Item", vec![("name", text()), ("price", price.shape()), ("more", Shape::I32)]);
+    let fields = [("name", Value::Text("x".into())), ("price", octets.clone()), ("more", Value::Integer(1))];
+    round(&shape, &Value::Struct(fields.map(|(name, value)| (name.to_owned(), value)).into()));
+    round(&structure("", vec![("return", price.shape())]), &one("return", octets));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What stands for a field among elements and attributes.
 //!
-//! Marks are aliases without a name whose identity begins with a sign: `@` for an attribute, `#` for text
-//! (`everywire_idl::wsdl::marks`).
+//! Marks are aliases without a name whose identity begins with a sign: `@` for an attribute; `#` alone is text
+//! (`everywire_idl::wsdl::marks`). Other languages have such aliases, too (`#fixed 10 2`).
 
 use everywire_idl::wsdl::marks::{Mark, unmarked};
 use everywire_model::shape::{Shape, Struct};
@@ -10,7 +10,7 @@ use everywire_model::shape::{Shape, Struct};
 #[inline]
 pub(super) fn is_apart(fields: &Struct, index: usize) -> bool {
     match fields.fields.get(index).map(|field| &field.shape) {
-        Some(Shape::Alias(alias)) => alias.name.is_empty() && alias.id.starts_with(['@', '#']),
+        Some(Shape::Alias(alias)) => alias.name.is_empty() && (alias.id.starts_with('@') || alias.id == "#"),
         _ => false,
     }
 }
