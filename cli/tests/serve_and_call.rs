@@ -168,6 +168,9 @@ fn answers_that_do_not_fit_are_failures() {
     assert!(lies.failed(1)[1].contains("nonsense"), "{}", lies.err);
     let fails = bank.call(&["fails"]);
     assert!(fails.failed(1)[1].contains("the vault is stuck"), "{}", fails.err);
+    // A success would hide that it was to raise something.
+    let misspelled = bank.call(&["misspells"]);
+    assert!(misspelled.failed(1)[1].contains("`raises` is no part of an answer"), "{}", misspelled.err);
     assert!(bank.server.end("-INT").1.contains("the answer to `lies` does not fit"));
 }
 

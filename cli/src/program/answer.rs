@@ -1,7 +1,8 @@
 //! Answers: what the program says about a call, and what is said for it if it says nothing.
 //!
 //! A line with an `id` answers the call of that number: `fail` with a failure, `raise` with an
-//! exception of the contract, anything else with results, which may be missing where there are none.
+//! exception of the contract, anything else with results, which may be missing where there are none. A line with nothing but members that
+//! mean nothing here is a mistake: a misspelled `raise` would be a success.
 //!
 //! Invariants: a call that is taken out of the list of pending ones is answered exactly once here. An
 //! answer that does not fit the contract is told to the caller as a failure of the server, and to
@@ -29,7 +30,9 @@ pub(super) fn parse(line: &[u8]) -> Result<Map<String, Json>, String> {
 
 /// The call that it answers; `None` if the line is about something else. Calls are numbered from 1.
 pub(super) fn number(said: &Map<String, Json>) -> Option<u64> {
-    said.get("id").and_then(Json::as_u64)
+    let id = said.get("id")?;
+    // Some languages write all numbers as text.
+    id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
 /// Answers a call as the program says.
@@ -54,6 +57,10 @@ pub(super) fn give(
         Ok(())
     } else if let Some(name) = said.get("raise") {
         raise(&mut call, operation, name, said.get("fields"), words)
+    } else if let Some(other) = stray(said) {
+        Err(format!(
+            "`{other}` is no part of an answer, which has `results`, `raise` with `fields`, or `fail`"
+        ))
     } else {
         results(&mut call, operation, said, words)
     };
@@ -64,6 +71,19 @@ pub(super) fn give(
         call.request.answer(Answer::Failed(&failure));
         why
     })
+}
+
+/// A member that means nothing, of a line that says nothing else. Whoever repeats the call beside the results may do so.
+fn stray(said: &Map<String, Json>) -> Option<&str> {
+    let means = |name: &&String| {
+        let name = name.as_str();
+        matches!(name, "id" | "results" | "code" | "headers" | "operation" | "arguments")
+    };
+    if said.contains_key("results") {
+        None
+    } else {
+        said.keys().find(|name| !means(name)).map(String::as_str)
+    }
 }
 
 /// Answers with results. They are read whole before anything is sent, so that a misfit does not leave

@@ -55,6 +55,8 @@ for line in sys.stdin:
     elif operation == "hangs":
         state["parked"] = call
         state["title"] = "Parked"
+    elif operation == "misspells":
+        answer(call, raises="Bank::Overdrawn")
     elif operation == "lies":
         results(call, nonsense=1)
 
