@@ -98,7 +98,7 @@ fn a_callback_that_no_thread_can_wait_for_fails_and_the_event_loop_goes_on() {
 /// wait for each other.
 #[test]
 fn two_sides_that_call_each_other_with_more_than_either_may_leave_unread_go_on() {
-    const MANY: usize = 600;
+    const MANY: usize = 3000;
     const SIZE: usize = 64 << 10;
     let server = node(1);
     let bound = server.listen(&format!("plainback+unix://@{}", name("both-call"))).unwrap();
