@@ -6,6 +6,11 @@ use everywire::{Failure, Initiator, Kind};
 /// What is said before the reason.
 const UNREADABLE: &str = "the target's answer cannot be read: ";
 
+/// Whether a place is that of a target.
+fn is_address(place: &str) -> bool {
+    place.contains("://") || place.starts_with("tcp:") || place.starts_with("unix:")
+}
+
 /// A failure in words for callers. What the target said is told as it is; of what the broker saw itself, such as an address that does
 /// not answer, only the kind. A place stays where it is one within values, or the servant's own word: otherwise it is the target's address.
 pub(crate) fn told(failure: &Failure) -> Failure {
@@ -32,7 +37,8 @@ pub(crate) fn told(failure: &Failure) -> Failure {
             return told.with_completed(failure.completed());
         }
         Kind::BadArgument | Kind::Malformed => return failure.clone(),
-        _ if failure.place().is_empty() || failure.completed() == Completed::Yes => return failure.clone(),
+        _ if failure.place().is_empty() => return failure.clone(),
+        _ if failure.completed() == Completed::Yes && !is_address(failure.place()) => return failure.clone(),
         _ => (failure.initiator(), failure.message()),
     };
     let mut plain = Failure::new(failure.kind(), initiator, what).with_completed(failure.completed());
@@ -54,4 +60,23 @@ pub(crate) fn unreadable(failure: Failure) -> Failure {
     let what = format!("{UNREADABLE}{}", failure.message());
     let told = Failure::new(Kind::Malformed, Initiator::Peer, what).with_completed(Completed::Yes);
     if failure.place().is_empty() { told } else { told.at(failure.place()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_do_not_learn_where_targets_are() {
+        let answered = |place: &str| {
+            let failure =
+                Failure::new(Kind::LimitExceeded, Initiator::Peer, "the quota is exceeded").at(place);
+            told(&failure.with_code("x").with_completed(Completed::Yes)).to_string()
+        };
+        for place in ["net.tcp://127.0.0.1:808/Account", "tcp:127.0.0.1:808", "unix:/run/a.sock"] {
+            assert!(!answered(place).contains(place), "{}", answered(place));
+        }
+        // Within the values it is the caller's own matter.
+        assert!(answered("orders[3].price").contains("orders[3].price"));
+    }
 }

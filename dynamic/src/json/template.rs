@@ -5,6 +5,7 @@
 //! than its contract has words (arrays of arrays, structs used twice), so the parts are counted, and what is more is `null`.
 
 use super::kinds::is_nameless;
+use super::spelled::{self, Spelling};
 use super::write::discriminator;
 use everywire_model::shape::Shape;
 use serde_json::{Map, Value as Json, json};
@@ -25,6 +26,9 @@ fn unfold(shape: &Shape, depth: usize, parts: &mut usize) -> Json {
     *parts += 1;
     if *parts > PARTS {
         return Json::Null;
+    }
+    if let Some(Spelling::Fixed(_) | Spelling::LongDouble) = spelled::of(shape) {
+        return json!("0");
     }
     let mut inner = |shape| unfold(shape, depth.saturating_sub(1), parts);
     match shape.resolved() {

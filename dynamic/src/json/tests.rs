@@ -412,6 +412,11 @@ fn numbers_that_do_not_fit_are_refused_and_not_rounded() {
     assert_eq!(read(&exact, &json!(1.5), "v", &Plain), read(&exact, &json!("1.5"), "v", &Plain));
     assert!(wrong(&exact, &json!("1e5000")).contains("a number such as 0.1"));
     both_ways(&Shape::Variant, &json!({"shape": "long double", "value": "0.1"}));
+    // What a template has is read as it is.
+    for shape in [&price, &exact] {
+        assert_eq!(super::template(shape), json!("0"));
+        assert!(read(shape, &json!("0"), "v", &Plain).is_ok());
+    }
     // What is no number is told as what it is.
     assert_eq!(
         write(&price, &Value::Bytes(everywire::Bytes::from_static(&[0xff; 4])), &Plain),

@@ -44,7 +44,7 @@ pub fn completed(status: StatusCode, headers: &HeaderMap) -> Completed {
 }
 
 /// Characters of what a server wrote that are repeated.
-const SAID: usize = 200;
+const SAID: usize = 400;
 
 /// What the server wrote for people, on one line behind a colon; nothing where that is a page.
 pub fn said(body: &[u8]) -> String {
@@ -68,6 +68,6 @@ mod tests {
     #[test]
     fn a_page_is_not_repeated_and_a_text_is_cut_between_characters() {
         assert_eq!(said("\u{feff}<!DOCTYPE html><title>404</title>".as_bytes()), "");
-        assert_eq!(said("漢".repeat(300).as_bytes()), format!(": {}", "漢".repeat(200)));
+        assert_eq!(said("漢".repeat(600).as_bytes()), format!(": {}", "漢".repeat(400)));
     }
 }
