@@ -248,7 +248,13 @@ impl<'a> Source<'a> for DbusSource<'a> {
 
     #[allow(clippy::cast_possible_truncation)]
     fn f32(&mut self) -> Visit<f32> {
-        self.f64().map(|value| value as f32)
+        let value = self.f64()?;
+        let narrow = value as f32;
+        // A number does not become an infinite one.
+        if narrow.is_infinite() && value.is_finite() {
+            return Err(self.wrong(format_args!("{value:e} is too large for a `float` of 32 bits")));
+        }
+        Ok(narrow)
     }
 
     fn bool(&mut self) -> Visit<bool> {

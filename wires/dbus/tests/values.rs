@@ -311,6 +311,19 @@ fn wrong_values_are_named() {
     refused(decode::<(Vec<u32>,)>("au", true, b"\x08\0\0\0\0\0\0\0\0\0\0\0", &bounded).unwrap_err(), "bound");
 }
 
+/// A `float` of a contract travels as a double: one that is too large for it does not become infinite.
+#[test]
+fn a_number_that_is_no_float_is_refused() {
+    for (number, fits) in [(1e300, false), (-1e39, false), (3.4e38, true), (f64::INFINITY, true)] {
+        let body = written(true, &Shape::F64, &Value::Float(number)).unwrap();
+        let read = body.read(|source| source.f32());
+        assert_eq!(read.is_ok(), fits, "{number}: {read:?}");
+        if let Err(failure) = read {
+            assert!(failure.message().contains("too large for a `float`"), "{failure}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_travel_says_so() {
     let nul = encode(&list(vec![TEXT]), ("a\0b",)).unwrap_err();

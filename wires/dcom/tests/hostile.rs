@@ -8,7 +8,7 @@ use crate::common::{
     unique, unnamed, variant, wide,
 };
 use everywire_dcom::{NdrSink, NdrSource};
-use everywire_model::shape::{Hold, Order, PointerKind, Shape, Struct};
+use everywire_model::shape::{Hold, Order, PointerKind, Shape, Struct, Text, TextKind};
 use everywire_model::visit::{Sink, Source};
 use everywire_model::{Failure, Kind, Value};
 use std::sync::OnceLock;
@@ -52,6 +52,19 @@ fn r1_counts_above_the_bound_or_the_budget_are_refused() {
     body.budget.elements = 3;
     let failure = NdrSource::new(&body).open(&sequence(Shape::U8)).unwrap_err();
     assert_eq!(failure.kind(), Kind::LimitExceeded);
+}
+
+/// A reader in C has room for so many octets of a narrow text, and for so many units of a wide one: the writer counts as it does.
+#[test]
+fn both_sides_count_bounded_texts_alike() {
+    let text = |kind, bound| parameters(&[("a", Shape::Text(Text { kind, bound: Some(bound) }))]);
+    for (kind, value, size) in [(TextKind::Narrow, "€€", 6), (TextKind::Wide, "😀x", 3)] {
+        let value = Value::Struct(vec![("a".into(), Value::Text(value.into()))]);
+        let failure = value.encode(&text(kind, size - 1), &mut NdrSink::new(true)).unwrap_err();
+        assert!(failure.message().contains(&size.to_string()), "{failure}");
+        let stub = common::encode(&value, true, &text(kind, size));
+        assert_eq!(decode(&stub, true, &text(kind, size)).unwrap().0, value);
+    }
 }
 
 /// A list whose nodes hold one full pointer each.

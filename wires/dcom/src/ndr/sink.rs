@@ -366,8 +366,10 @@ impl Sink for NdrSink {
             return Err(Failure::bad_argument("a string with a NUL inside it"));
         }
         let units = if value.is_ascii() { value.len() } else { value.encode_utf16().count() };
-        if shape.bound.is_some_and(|bound| units > bound as usize) {
-            return Err(too_long(units, shape.bound));
+        // What a reader in C has room for.
+        let size = if narrow { value.len() } else { units };
+        if shape.bound.is_some_and(|bound| size > bound as usize) {
+            return Err(too_long(size, shape.bound));
         }
         if counted {
             return self.bstr(units, value);
