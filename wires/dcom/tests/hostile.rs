@@ -48,10 +48,16 @@ fn r1_counts_above_the_bound_or_the_budget_are_refused() {
     let failure = refused(&[("a", Shape::Sequence(Hold::new(bounded)))], "03000000 010203");
     assert_eq!(code(&failure), "ndr BoundExceeded");
 
-    let mut body = body(&unhex("04000000 01020304"), true);
-    body.budget.elements = 3;
-    let failure = NdrSource::new(&body).open(&sequence(Shape::U8)).unwrap_err();
+    let mut counted = body(&unhex("02000000 01000200"), true);
+    counted.budget.elements = 1;
+    let failure = NdrSource::new(&counted).open(&sequence(Shape::U16)).unwrap_err();
     assert_eq!(failure.kind(), Kind::LimitExceeded);
+    // Octets are taken together, and are bytes alone.
+    let mut octets = body(&unhex("04000000 01020304"), true);
+    octets.budget.elements = 1;
+    assert_eq!(NdrSource::new(&octets).bytes(&sequence(Shape::U8)).unwrap(), [1, 2, 3, 4].as_slice());
+    octets.budget.bytes = 3;
+    assert_eq!(NdrSource::new(&octets).bytes(&sequence(Shape::U8)).unwrap_err().kind(), Kind::LimitExceeded);
 }
 
 /// A reader in C has room for so many octets of a narrow text, and for so many units of a wide one: the writer counts as it does.

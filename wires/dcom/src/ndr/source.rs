@@ -234,11 +234,17 @@ impl<'a> NdrSource<'a> {
 
     /// Accepts a count only if the stub can hold so many elements of at least this size.
     fn accept(&mut self, count: u32, least: usize) -> Visit<usize> {
+        let count = self.fit(count, least)?;
+        self.budget.charge_elements(count as u64)?;
+        Ok(count)
+    }
+
+    /// The same of octets, which are taken together: they count as bytes alone.
+    fn fit(&mut self, count: u32, least: usize) -> Visit<usize> {
         let count = count as usize;
         if count.checked_mul(least.max(1)).is_none_or(|bytes| bytes > self.window.rest()) {
             return self.wrong(Violation::CountBeyondMessage);
         }
-        self.budget.charge_elements(count as u64)?;
         Ok(count)
     }
 

@@ -223,7 +223,11 @@ impl<'a> NdrSource<'a> {
         if self.window.wine {
             self.window.align(element_alignment(shape));
         }
-        let len = self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?;
+        let are_octets = matches!(elements, [Some(one), None] if matches!(one.resolved(), Shape::U8));
+        let len = match are_octets {
+            true => self.fit(count, 1)?,
+            false => self.accept(count, elements.iter().flatten().map(|shape| least(shape)).sum())?,
+        };
         // Where the referents of its elements begin, if it is the outermost construct: behind the last
         // element.
         let mut end = None;
