@@ -5,8 +5,7 @@
 //!
 //! Invariants against hostile bytes, in this order for everything with a count:
 //! * A count over the bound of its type is refused.
-//! * A count is refused if the rest of the message cannot hold as many elements of the least size
-//!   (`least_size`).
+//! * A count is refused if the rest of the message cannot hold as many elements of the least size (`least_size`).
 //! * The memory that the elements will take is charged to the budget, and elements that are no numbers are
 //!   counted too, as they may have no size.
 //! * Only then does the caller reserve memory.
@@ -533,9 +532,8 @@ impl<'a> Source<'a> for CdrSource<'a> {
     }
 
     fn enumerant(&mut self, shape: &Enum) -> Visit<i32> {
-        let at = self.get.pos;
         let ordinal = self.u32()?;
-        let none = || Failure::malformed(format_args!("{} has no member {ordinal}", shape.name), at);
+        let none = || self.wrong(format_args!("{} has no member {ordinal}", shape.name));
         shape.value_at(ordinal).ok_or_else(none)
     }
 
