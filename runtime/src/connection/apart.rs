@@ -38,7 +38,8 @@ impl Connection {
                 core.apart -= 1;
                 return false;
             }
-            if self.owes_too_much(&mut core) {
+            let unsent = core.session.unsent();
+            if self.owes_too_much(&core, unsent) {
                 core.parked.push(call);
                 return false;
             }

@@ -62,7 +62,7 @@ impl Connection {
         let mut sent = false;
         let unsent = core.session.unsent();
         // Whether more waits for the peer to read than it may.
-        let mut full = self.owes_too_much(&mut core);
+        let mut full = self.owes_too_much(&core, unsent);
         if !full {
             self.unpark(&mut core);
         }
@@ -161,7 +161,7 @@ impl Connection {
             }
             served = ServeOutcome::Something;
             let left = core.session.unsent();
-            full = self.owes_too_much(&mut core);
+            full = self.owes_too_much(&core, left);
             if !full && (events >= TURN || (events > 1 && left > unsent + TURN_ANSWERS)) {
                 turned = true;
                 break;
@@ -323,7 +323,7 @@ impl Connection {
         if left == 0 && core.draining.is_some() {
             self.end_writing();
         }
-        let fits = !self.owes_too_much(core);
+        let fits = !self.owes_too_much(core, left);
         self.watch(core, reading && fits, left > 0);
         fits
     }
@@ -346,7 +346,7 @@ impl Connection {
         }
         let left = core.session.unsent();
         let writing = left > 0 || core.watched.writing;
-        let fits = !self.owes_too_much(core);
+        let fits = !self.owes_too_much(core, left);
         self.watch(core, fits, writing);
     }
 

@@ -29,10 +29,9 @@ impl Connection {
         }
     }
 
-    /// Whether more answers wait than the peer may leave unread.
+    /// Whether more answers wait than the peer may leave unread, of so many octets that wait in all.
     #[inline]
-    pub(super) fn owes_too_much(&self, core: &mut Core) -> bool {
-        let unsent = core.session.unsent();
+    pub(super) fn owes_too_much(&self, core: &Core, unsent: usize) -> bool {
         unsent > self.allowance.quotas.unsent && (!self.both_ways || self.holds_back(core))
     }
 
