@@ -8,7 +8,7 @@
 //! from the quota on no further call of the peer begins (`Core::held_back`); and answers weigh as calls that wait
 //! for servants do (`backlog`): with too many nothing more is read, with far too many the connection ends.
 //!
-//! Invariants: `Core::unread` is at most what waits in `transmit`, and is a part of the octets that the backlog counts, but for a connection
+//! Invariants: `Core::unread` is at most what waits to be sent (`Session::unsent`), and is a part of the octets that the backlog counts, but for a connection
 //! that serves, whose buffer is weighed as a whole (`weighing`). Less than
 //! [`UNCOUNTED`] is none, so that answers that are read cost nothing. Calls are held back only while `unread` is more than the quota: then
 //! something waits to be sent, and whoever sends it queues them again.
