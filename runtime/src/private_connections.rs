@@ -8,7 +8,7 @@ use crate::failures::{no_loop, stopped};
 use crate::shard::{Shard, led_here};
 use crate::shared::{PoolKey, Shared};
 use crate::sync::lock;
-use everywire_model::{Emission, Failure, Initiator, Kind, Link, Servant};
+use everywire_model::{Emission, Failure, Link, Servant};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -18,7 +18,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// A set of connections of its own, for the objects that are resolved by it. Where one of its connections has
 /// a listener, signals and the answers that nobody's thread waits for ([`everywire_model::Target::submit`])
 /// are told in the order in which they came, one at a time: whoever is told must not wait for another of them
-/// there. The connections end with a goodbye when this set and the last of its objects are dropped.
+/// there. The connections end with a goodbye when this set and the last of its objects are dropped, and
+/// what was said on them is sent; a peer that does not read has 5 s for that.
 pub struct PrivateConnections {
     /// The number of this set in the pool's keys (`PoolKey`): no object outside the set finds its
     /// connections.
@@ -93,9 +94,7 @@ impl Drop for PrivateConnections {
         }
         // A goodbye may take a moment, and this thread may be an event loop.
         node.apart(Box::new(move || {
-            let why = "nobody calls over this connection any more";
-            let why = Failure::new(Kind::Unreachable, Initiator::Here, why);
-            gone.iter().for_each(|(_, connection)| connection.cut(&why));
+            gone.iter().for_each(|(_, connection)| connection.finish());
         }));
     }
 }

@@ -12,6 +12,7 @@ mod joining;
 mod leaks;
 mod listening;
 mod order;
+mod parting;
 mod plain;
 mod review;
 mod serial;

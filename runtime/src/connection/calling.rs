@@ -249,6 +249,9 @@ impl Connection {
         if !self.send_or_lose(&mut core) {
             return;
         }
+        if core.parting.is_some() {
+            self.finish_sent(&mut core, Instant::now());
+        }
         if !core.reading {
             // Listeners that are behind wait, unless a reply is due.
             let mut reads = 0;

@@ -66,6 +66,9 @@ impl Connection {
             core.complete(waiting, Outcome::Failed(timed_out(&self.endpoint)));
         }
         let _ = self.flush(&mut core);
+        if core.parting.is_some() {
+            self.finish_sent(&mut core, now);
+        }
         // A session that has said goodbye ends when that is sent, and nobody else looks at a connection that is silent.
         if !self.is_serving() {
             self.deliver_all(&mut core);
@@ -147,7 +150,7 @@ impl Connection {
     pub(super) fn remind(&self, core: &mut Core) {
         // After most calls: nothing is due before the next look.
         let silence = core.reminded_of_silence || self.has_no_silence_deadline(core);
-        let known = silence && core.waiting.is_empty() && core.draining.is_none();
+        let known = silence && core.waiting.is_empty() && core.draining.is_none() && core.parting.is_none();
         if !known || core.session.deadline().is_some_and(|due| core.reminded.is_none_or(|next| due < next)) {
             self.remind_of_all(core);
         }
@@ -211,7 +214,7 @@ impl Connection {
     /// The earliest of what the session, the end of lingering, silence, the large buffer and the calls of
     /// others have due.
     fn next_deadline(&self, core: &Core) -> Option<Instant> {
-        let mut next = sooner(core.session.deadline(), core.draining);
+        let mut next = sooner(core.session.deadline(), sooner(core.draining, core.parting));
         next = sooner(next, self.silence_deadline(core));
         if core.large && core.input.is_empty() {
             next = sooner(next, Some(core.used + Duration::from_secs(2)));

@@ -104,6 +104,7 @@ impl Connection {
             held_back: Vec::new(),
             failed: None,
             draining: None,
+            parting: None,
             begun: now,
             anew: None,
             used: now,

@@ -1,14 +1,22 @@
 //! Goodbyes: whoever ends a connection says so, and where the peer has to answer, hears it out for a moment.
+//!
+//! A connection whose last caller is gone may still have something to send: oneway calls that the peer has had no time to read. It stays
+//! for those (`Core::parting`), and its event loop sends them; no thread waits. When all is sent, or the peer has taken too long
+//! (`LAST_WORDS`), it ends as any other.
 
 use super::calling::READS;
 use super::state::{Connection, Core, Role, SERVING};
 use crate::sync::lock;
-use everywire_model::Failure;
+use everywire_model::{Failure, Initiator, Kind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long the peer may take to answer a goodbye, where the session waits for that (`Session::is_closing`).
 const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How long a peer may take to read what was said before the goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Notices a goodbye before a connection is trusted with a call. It is not looked for behind what a peer
@@ -32,6 +40,39 @@ impl Connection {
             self.part(&mut core);
         }
         self.fail(&mut core, why.clone());
+    }
+
+    /// Ends it with a goodbye (`cut`), as soon as everything that this side has said is sent. Nobody calls on it any more.
+    pub(crate) fn finish(&self) {
+        let mut core = self.enter();
+        if core.failed.is_some() {
+            return;
+        }
+        if self.flush(&mut core).is_ok() && core.session.unsent() > 0 && self.registration().is_some() {
+            core.parting = Instant::now().checked_add(LAST_WORDS);
+            return self.arm(&mut core);
+        }
+        self.end_unused(&mut core);
+    }
+
+    /// The event loop has sent something, or time has passed: everything is sent, or it took too long.
+    #[cold]
+    pub(super) fn finish_sent(self: &Arc<Self>, core: &mut Core, now: Instant) {
+        if core.session.unsent() == 0 {
+            core.parting = None;
+            // A goodbye may take a moment.
+            let this = Arc::clone(self);
+            self.node.apart(Box::new(move || this.end_unused(&mut this.enter())));
+        } else if core.parting.is_some_and(|until| until <= now) {
+            self.fail(core, unused());
+        }
+    }
+
+    fn end_unused(&self, core: &mut Core) {
+        if core.failed.is_none() {
+            self.part(core);
+        }
+        self.fail(core, unused());
     }
 
     /// It finds no place here: it is told so in the wire's words, and ends.
@@ -82,6 +123,10 @@ impl Connection {
         }
         let _ = self.flush(core);
     }
+}
+
+fn unused() -> Failure {
+    Failure::new(Kind::Unreachable, Initiator::Here, "nobody calls over this connection any more")
 }
 
 impl Drop for Connection {

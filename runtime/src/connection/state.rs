@@ -1,7 +1,8 @@
 //! What a connection is made of. What it does is in the files beside this one, which are named for that.
 //!
 //! States, of `Core`: *greeting* (`peer` is `None`: the session has let nobody through); *open*; *draining*
-//! (refused: what the peer still sends is thrown away until that time); *failed* (`failed` is set, and `over`
+//! (refused: what the peer still sends is thrown away until that time); *parting* (nobody calls on it any more, and something is still
+//! to be sent); *failed* (`failed` is set, and `over`
 //! with it): that state is the last. Beside it, the calling side has who reads (`reading`, `reads_asleep`,
 //! `looking`), the serving side what is watched (`watched`) and which calls wait (`in_turn`).
 //!
@@ -221,6 +222,8 @@ pub(super) struct Core {
     pub(super) failed: Option<Failure>,
     /// Refused: the rest is thrown away until then.
     pub(super) draining: Option<Instant>,
+    /// Nobody calls on it any more: it ends when all is sent, or then.
+    pub(super) parting: Option<Instant>,
     /// When it was made.
     pub(super) begun: Instant,
     /// When the time for its first message was over, and bytes of the peer waited here unread: then it has that time once more.
