@@ -1,7 +1,10 @@
 //! A program served, and called, over every transport.
 
-use crate::support::{Bank, Running, Scratch, data, run, run_with_input};
+use crate::support::{Bank, Running, Scratch, data, run, run_with_input, until};
+use everywire::Node;
+use everywire::model::{Method, Sink};
 use serde_json::json;
+use std::process::Command;
 
 #[test]
 fn every_transport_carries_calls() {
@@ -90,6 +93,45 @@ fn oneway_calls_arrive() {
     // Others want an answer all the same: sync scopes of CORBA, clients of D-Bus that read no annotations.
     let asked = ["call", &bank.addresses[0], "hint", "psst", "--signature", "void hint(in string what)"];
     run(&asked).good();
+}
+
+/// More than wait for a program that reads nothing: nobody would hear that they were refused.
+#[test]
+fn oneway_calls_wait_for_a_program_that_is_slow_and_arrive_in_their_order() {
+    const MANY: usize = 2000;
+    let scratch = Scratch::new();
+    let (contract, gate, lines) = (scratch.path("log.idl"), scratch.path("gate"), scratch.path("lines"));
+    let text = "interface Log { oneway void note(in long n); };";
+    std::fs::write(&contract, text).unwrap();
+    let interface = everywire_idl::omg::parse(text, "log.idl").unwrap().interface("Log").unwrap().clone();
+    for wire in ["iiop", "dbus"] {
+        assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let program = format!("read open < {gate}; cat > {lines}");
+        let on = format!("{wire}+unix://{}", scratch.path(wire));
+        let mut server = Running::start(&["serve", &contract, "--exec", &program, "--on", &on]);
+        let client = Node::new();
+        let log = client.object(&server.line()).unwrap();
+        let method = Method::Typed { interface: Some(&interface), operation: &interface.operations[0] };
+        for n in 0..MANY {
+            let n = i32::try_from(n).unwrap();
+            log.target().notify(method, &|sink: &mut dyn Sink| sink.i32(n)).unwrap();
+        }
+        client.stop();
+        std::fs::write(&gate, "\n").unwrap();
+        let said = || std::fs::read_to_string(&lines).unwrap_or_default();
+        until("the program has all calls", || said().lines().count() >= MANY);
+        for (n, line) in said().lines().enumerate() {
+            let call: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(
+                (&call["arguments"]["n"], &call["oneway"]),
+                (&json!(n), &json!(true)),
+                "{wire}: {line}"
+            );
+        }
+        drop(server);
+        std::fs::remove_file(&gate).unwrap();
+        std::fs::remove_file(&lines).unwrap();
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ mod tell;
 
 use crate::output::note;
 use everywire::layer::CallerIdentity;
-use everywire::model::{Answer, Constant, Contract, Hold, Request, Servant, Source};
+use everywire::model::{Answer, Constant, Contract, Expects, Hold, Request, Servant, Source};
 use everywire::{Interface, Value};
 use everywire_dynamic::headers;
 use everywire_dynamic::json::{self, NodeNotation};
@@ -180,12 +180,13 @@ impl ProgramServant {
             line.insert("oneway".into(), true.into());
         }
         let caller = CallerIdentity::of_call(&request).source();
+        let unheard = operation.oneway || request.expects() == Expects::Nothing;
         let mut call = Some(Pending { request, index });
         // A program that ended between two calls is started again once.
         for _ in 0..2 {
             match self.process() {
                 Ok(process) => {
-                    if process.send(id, &caller, &line.to_string(), operation.oneway, &mut call) {
+                    if process.send(id, &caller, &line.to_string(), operation.oneway, unheard, &mut call) {
                         return;
                     }
                 }
@@ -211,5 +212,10 @@ impl Servant for ProgramServant {
 
     fn dispatch(&self, request: Request) {
         self.forward(request);
+    }
+
+    /// The program reads the calls of a connection in their order, also where one of them had to wait for room.
+    fn keeps_order(&self) -> bool {
+        true
     }
 }

@@ -9,8 +9,9 @@
 //!
 //! Invariants: a call is in `pending` before its line is in the queue, so that no answer can come
 //! before it. Once the run is over no call can be added. Whoever removes a call from `pending` answers
-//! it, or gives it back to be sent to another run. The queue never blocks a caller: when it is full, or
-//! half of it is the caller's own, the call is refused as busy (`room`).
+//! it, or gives it back to be sent to another run. The queue blocks no caller who waits for an answer: when it is full, or
+//! half of it is the caller's own, the call is refused as busy (`room`). Nobody would hear that of a oneway call, so it waits,
+//! and those behind it on its connection with it.
 
 use super::child::{self, FAREWELL, GRACE, QUEUE};
 use super::pending::{Pending, lock};
@@ -27,6 +28,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+/// How long a call of whose refusal nobody would hear waits until the program has read others.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One run of the program. Dropping it closes its input and waits for nobody.
 pub(super) struct Process {
@@ -118,8 +122,8 @@ impl Process {
         lock(&self.shared.pending).is_none()
     }
 
-    /// Sends a call of a caller, as `line`, and keeps it in the list of those that wait unless it is oneway. True:
-    /// the call is taken care of, also where it was refused. False: the program has ended, and the call
+    /// Sends a call of a caller, as `line`, and keeps it in the list of those that wait unless it is oneway. `unheard`: nobody hears of
+    /// a refusal. True: the call is taken care of, also where it was refused. False: the program has ended, and the call
     /// was left where it was, for another run.
     pub(super) fn send(
         &self,
@@ -127,12 +131,22 @@ impl Process {
         caller: &str,
         line: &str,
         oneway: bool,
+        unheard: bool,
         call: &mut Option<Pending>,
     ) -> bool {
         self.shared.alive.store(true, Ordering::Relaxed);
-        let room = match self.room.take(caller, line.len()) {
+        let room = match unheard.then(|| Instant::now().checked_add(PATIENCE)).flatten() {
+            Some(until) => self.room.wait(caller, line.len(), until),
+            None => self.room.take(caller, line.len()),
+        };
+        let room = match room {
             Ok(room) => room,
             Err((all, own)) => {
+                if unheard {
+                    note(&format!(
+                        "program: a oneway call was dropped: {all} calls wait for the program already"
+                    ));
+                }
                 answer::too_slow(call.take(), all, own);
                 return true;
             }

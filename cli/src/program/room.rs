@@ -3,23 +3,36 @@
 //! State: lines and octets that wait, of all callers and of each that has any. Invariants: each line that waits has a [`Ticket`], which gives
 //! its room back; nobody gets more who has as much as is left, so one caller can have half of it, and whoever has nothing gets a line in
 //! as long as there is any room.
+//!
+//! Whoever hears of no refusal may wait for room ([`Room::wait`]): a thread each, so only [`WAITERS`] do, and half of those that may be left
+//! are one caller's.
 
 use super::child::QUEUE;
 use super::pending::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Octets of lines that may wait for a program; one line alone may be larger.
 const OCTETS: usize = 64 << 20;
 
+/// Threads that may wait for room.
+const WAITERS: usize = 64;
+
 /// What a program has to read.
 #[derive(Debug, Default)]
-pub(super) struct Room(Mutex<Held>);
+pub(super) struct Room {
+    held: Mutex<Held>,
+    /// Some of it is free again.
+    freed: Condvar,
+}
 
 #[derive(Debug, Default)]
 struct Held {
     all: Lines,
     of: HashMap<Arc<str>, Lines>,
+    /// The callers whose threads wait, each as often as threads do.
+    waiting: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -42,7 +55,62 @@ impl Room {
     /// # Errors
     /// There is none: how many lines wait, and how many of them are the caller's.
     pub(super) fn take(self: &Arc<Self>, caller: &str, octets: usize) -> Result<Ticket, (usize, usize)> {
-        let mut held = lock(&self.0);
+        self.take_of(&mut lock(&self.held), caller, octets)
+    }
+
+    /// The same; waits until then for room, if few others do.
+    ///
+    /// # Errors
+    /// There was none, or too many wait: how many lines wait, and how many of them are the caller's.
+    pub(super) fn wait(
+        self: &Arc<Self>,
+        caller: &str,
+        octets: usize,
+        until: Instant,
+    ) -> Result<Ticket, (usize, usize)> {
+        let mut held = lock(&self.held);
+        let full = match self.take_of(&mut held, caller, octets) {
+            Err(full) => full,
+            taken => return taken,
+        };
+        let own = held.waiting.iter().filter(|waiting| ***waiting == *caller).count();
+        if own >= WAITERS.saturating_sub(held.waiting.len()) {
+            return Err(full);
+        }
+        held.waiting.push(caller.into());
+        drop(held);
+        // Its event loop goes on with other connections.
+        let taken = everywire::blocking(|| self.wait_on(caller, octets, until));
+        let mut held = lock(&self.held);
+        if let Some(at) = held.waiting.iter().position(|waiting| **waiting == *caller) {
+            held.waiting.swap_remove(at);
+        }
+        taken
+    }
+
+    fn wait_on(
+        self: &Arc<Self>,
+        caller: &str,
+        octets: usize,
+        until: Instant,
+    ) -> Result<Ticket, (usize, usize)> {
+        let mut held = lock(&self.held);
+        loop {
+            let taken = self.take_of(&mut held, caller, octets);
+            let left = until.saturating_duration_since(Instant::now());
+            if taken.is_ok() || left.is_zero() {
+                return taken;
+            }
+            held = self.freed.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn take_of(
+        self: &Arc<Self>,
+        held: &mut Held,
+        caller: &str,
+        octets: usize,
+    ) -> Result<Ticket, (usize, usize)> {
         let own = held.of.get(caller).copied().unwrap_or_default();
         let left = OCTETS.saturating_sub(held.all.octets);
         let fits = held.all.count == 0 || own.octets.saturating_add(octets) <= left;
@@ -55,7 +123,6 @@ impl Room {
         };
         held.all.add(octets);
         held.of.entry(Arc::clone(&caller)).or_default().add(octets);
-        drop(held);
         Ok(Ticket { room: Arc::clone(self), caller, octets })
     }
 }
@@ -74,13 +141,16 @@ impl Lines {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut held = lock(&self.room.0);
+        let mut held = lock(&self.room.held);
         held.all.remove(self.octets);
         if let Some(own) = held.of.get_mut(&self.caller) {
             own.remove(self.octets);
             if own.count == 0 {
                 held.of.remove(&self.caller);
             }
+        }
+        if !held.waiting.is_empty() {
+            self.room.freed.notify_all();
         }
     }
 }
@@ -105,7 +175,7 @@ mod tests {
         drop(ann);
         assert_eq!(bob.len() + all(&room, "bob", 10).len(), QUEUE / 2);
         drop(bob);
-        let held = lock(&room.0);
+        let held = lock(&room.held);
         assert!(held.of.is_empty() && held.all.count == 0 && held.all.octets == 0);
     }
 
