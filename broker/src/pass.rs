@@ -573,7 +573,14 @@ impl Lanes {
 
     /// The connection of a caller is over.
     pub(crate) fn forget(&self, link: u64) {
-        self.held.forget(link);
+        // What it has said and is kept goes by its own connections, behind what went before.
+        if !self.held.forget(link) {
+            self.end(link);
+        }
+    }
+
+    /// Lets go of what was there for a caller that has left.
+    pub(crate) fn end(&self, link: u64) {
         self.sayings.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         let gone = self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&link);
         // Without the lock: connections end.

@@ -26,7 +26,7 @@ use crate::frontend::Frontend;
 use crate::hops;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
-use crate::waiting_calls::Admission;
+use crate::waiting_calls::{Admission, Next};
 use everywire::{Failure, Initiator, Kind, Object, Reference};
 use everywire_model::visit::WithHeaders;
 use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
@@ -192,10 +192,13 @@ impl Upstream {
 
     /// Sends what was kept of a caller.
     fn let_go(self: &Arc<Self>, number: u64) {
-        while let Some(lanes) = &self.lanes
-            && let Some(call) = lanes.held.next(number)
-        {
-            self.by_lane(lanes, call);
+        let Some(lanes) = &self.lanes else { return };
+        loop {
+            match lanes.held.next(number) {
+                Next::Call(call) => self.by_lane(lanes, call),
+                Next::Free => return,
+                Next::Left => return lanes.end(number),
+            }
         }
     }
 

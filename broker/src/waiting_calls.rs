@@ -4,8 +4,9 @@
 //! the caller hears what its own call causes. That may take as long as a target needs to greet. Only the calls to that target wait: the
 //! connection of the caller has calls of other routes as well.
 //!
-//! States of a caller: *held*, from `begin` on, while its calls are kept in their order; free, as soon as `next` finds none left, or when its
-//! connection is over (`forget`). Invariants: a call that is kept is sent once, or dropped with its caller; none overtakes another, since a
+//! States of a caller: *held*, from `begin` on, while its calls are kept in their order; free, as soon as `next` finds none left. Its
+//! connection may be over before that (`forget`): then it is *left*, and what it has said without waiting for an answer is sent first.
+//! Invariants: a call that is kept is sent once, or dropped with its caller; none overtakes another, since a
 //! caller is held until the last one that was kept has been sent; no more than `most` are kept for one caller.
 
 use crate::forwarded_call::ForwardedCall;
@@ -20,7 +21,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct WaitingCalls {
     /// How many callers are held: looked at without the lock.
     count: AtomicUsize,
-    callers: Mutex<ByNumber<u64, VecDeque<Box<ForwardedCall>>>>,
+    callers: Mutex<ByNumber<u64, HeldCaller>>,
+}
+
+/// A caller that is held.
+#[derive(Default)]
+struct HeldCaller {
+    calls: VecDeque<Box<ForwardedCall>>,
+    /// Whether its connection is over.
+    left: bool,
+}
+
+/// What comes next of a caller that is held.
+pub(crate) enum Next {
+    /// This call.
+    Call(Box<ForwardedCall>),
+    /// Nothing: it is free.
+    Free,
+    /// Nothing, and it has left meanwhile.
+    Left,
 }
 
 /// What becomes of a call.
@@ -34,7 +53,7 @@ pub(crate) enum Admission {
 }
 
 impl WaitingCalls {
-    fn callers(&self) -> MutexGuard<'_, ByNumber<u64, VecDeque<Box<ForwardedCall>>>> {
+    fn callers(&self) -> MutexGuard<'_, ByNumber<u64, HeldCaller>> {
         self.callers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,45 +71,43 @@ impl WaitingCalls {
             return Admission::Free(call);
         }
         match self.callers().get_mut(&call.request().link().serial_number()) {
-            Some(waiting) if waiting.len() >= most => Admission::Full(call),
+            Some(waiting) if waiting.calls.len() >= most => Admission::Full(call),
             Some(waiting) => {
                 call.wait();
-                waiting.push_back(call);
+                waiting.calls.push_back(call);
                 Admission::Waits
             }
             None => Admission::Free(call),
         }
     }
 
-    /// The next call of a caller that was held; nothing when none is left, and then the caller is free.
-    pub(crate) fn next(&self, link: u64) -> Option<Box<ForwardedCall>> {
+    /// The next call of a caller that was held. When none is left, the caller is free.
+    pub(crate) fn next(&self, link: u64) -> Next {
         let mut callers = self.callers();
-        let next = callers.get_mut(&link).and_then(VecDeque::pop_front);
-        if next.is_none() {
-            callers.remove(&link);
-            self.count.store(callers.len(), Ordering::Release);
+        if let Some(call) = callers.get_mut(&link).and_then(|held| held.calls.pop_front()) {
+            return Next::Call(call);
         }
-        next
+        let left = callers.remove(&link).is_some_and(|held| held.left);
+        self.count.store(callers.len(), Ordering::Release);
+        if left { Next::Left } else { Next::Free }
     }
 
-    /// The connection of a caller is over. What it has said without waiting for an answer stays until its turn comes.
-    pub(crate) fn forget(&self, link: u64) {
+    /// The connection of a caller is over. Returns whether it is held: what it has said without waiting for an answer stays until its turn
+    /// comes, and `next` tells when there is no more.
+    pub(crate) fn forget(&self, link: u64) -> bool {
         if self.count.load(Ordering::Acquire) == 0 {
-            return;
+            return false;
         }
         let mut callers = self.callers();
-        let mut gone = VecDeque::new();
-        if let Some(waiting) = callers.remove(&link) {
-            let (unwanted, said): (VecDeque<_>, VecDeque<_>) =
-                waiting.into_iter().partition(|call| call.request().expects() == Expects::Reply);
-            gone = unwanted;
-            if !said.is_empty() {
-                callers.insert(link, said);
-            }
-        }
-        self.count.store(callers.len(), Ordering::Release);
+        let Some(held) = callers.get_mut(&link) else { return false };
+        held.left = true;
+        let calls = std::mem::take(&mut held.calls).into_iter();
+        let (gone, said): (VecDeque<_>, VecDeque<_>) =
+            calls.partition(|call| call.request().expects() == Expects::Reply);
+        held.calls = said;
         drop(callers);
         // Without the lock: calls end.
         drop(gone);
+        true
     }
 }

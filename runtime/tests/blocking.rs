@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{Does, Honest, LONG, PLAIN, Probe, Raw, alone, call, name, node, until};
+use crate::plain::{Does, Frame, Honest, LONG, PLAIN, Probe, Raw, alone, call, interface, name, node, until};
 use bytes::Bytes;
-use everywire_model::{Failure, Interface, Limits, Ref, Remote, Request, Servant};
+use everywire_model::{Failure, Interface, Limits, Link, Ref, Remote, Request, Servant};
 use everywire_runtime::{Builder, Node, Quotas};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -262,6 +262,53 @@ fn calls_that_wait_for_their_turn_are_not_begun_when_their_caller_has_left() {
     assert_eq!(again.add_one(1000).unwrap(), 1001);
     server.stop_within(LONG);
     assert_eq!(*begun.lock().unwrap(), [0, 1000]);
+}
+
+/// Passes calls on in their order, and notes them and the end of their connection.
+#[derive(Default)]
+struct Notes {
+    gate: Gate,
+    noted: Mutex<Vec<String>>,
+}
+
+impl Servant for Notes {
+    fn interface(&self) -> &Interface {
+        interface()
+    }
+
+    fn dispatch(&self, request: Request) {
+        self.gate.pass();
+        self.noted.lock().unwrap().push(format!("call {}", request.id().0));
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn closed(&self, _: &dyn Link) {
+        self.noted.lock().unwrap().push("end".into());
+    }
+}
+
+#[test]
+fn the_end_of_a_connection_is_told_behind_the_calls_that_were_said_before_it() {
+    let name = name("blocking-end");
+    let server = Builder::new(&[&PLAIN]).shards(1).build();
+    server.listen(&format!("plain+unix://@{name}")).unwrap();
+    let notes = Arc::new(Notes::default());
+    server.export_prefix("pro", Arc::clone(&notes) as Arc<dyn Servant>);
+    let mut peer = Raw::connect(&name);
+    let oneway = |id| Frame { kind: 0, id, body: b"\x01\x05probe\x05hello".to_vec() }.bytes();
+    let all: Vec<u8> = (0..400).flat_map(oneway).collect();
+    peer.send(&all);
+    until("the first is inside", || notes.gate.inside() == 1);
+    until("the others wait", || server.memory_held() >= 300 << 10);
+    drop(peer);
+    until("its connection is over", || server.connections() == 0);
+    notes.gate.set(true);
+    let expected: Vec<String> = (0..400).map(|n| format!("call {n}")).chain(["end".into()]).collect();
+    until("all is told", || notes.noted.lock().unwrap().len() == expected.len());
+    assert_eq!(*notes.noted.lock().unwrap(), expected);
 }
 
 /// Where `get_bytes` sleeps, and then works on what it returns for a while.

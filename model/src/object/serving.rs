@@ -89,7 +89,7 @@ pub trait Servant: Send + Sync {
     fn opened(&self, _link: &Arc<dyn Link>) {}
 
     /// Of one that answers for a prefix of keys, or for what peers call back on connections apart: a connection by which calls may
-    /// have come is over.
+    /// have come is over. Told behind the calls that came by it where they keep their order ([`Self::keeps_order`]).
     fn closed(&self, _link: &dyn Link) {}
 
     /// Of one that answers for a prefix of keys: the other end of a connection by which calls may come tells of a signal of its own, which

@@ -139,7 +139,10 @@ impl Connection {
         }
         let mut hear = self.node.directory.prefix_servants();
         hear.extend(self.backward.get().cloned());
-        if !hear.is_empty() {
+        if core.hands_over {
+            // What was said before the end comes first.
+            core.hears_end = hear;
+        } else if !hear.is_empty() {
             core.deferred.push(DeferredAction::Hear(hear, None));
         }
         if self.role == Role::Joined && core.peer.is_some() {

@@ -98,6 +98,7 @@ impl Connection {
             apart: 0,
             parked: Vec::new(),
             hands_over: false,
+            hears_end: Vec::new(),
             called: VecDeque::new(),
             unread: 0,
             unread_since: None,

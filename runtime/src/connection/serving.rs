@@ -479,6 +479,10 @@ impl Connection {
             next = core.in_turn.pop_front();
         }
         core.hands_over = false;
+        if !core.hears_end.is_empty() {
+            let hear = std::mem::take(&mut core.hears_end);
+            core.deferred.push(DeferredAction::Hear(hear, None));
+        }
         if preempted {
             // Whoever has the lead weighed those that waited.
             self.weigh(&mut core);

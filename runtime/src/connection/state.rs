@@ -210,6 +210,8 @@ pub(super) struct Core {
     pub(super) parked: Vec<ApartCall>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,
+    /// Who is to hear of its end behind those calls.
+    pub(super) hears_end: Vec<Arc<dyn Servant>>,
     /// Calls of the peer of a connection that was made to call it, until a servant takes them.
     pub(super) called: VecDeque<Box<Incoming>>,
     /// Octets of answers to the peer of such a connection that it does not read (`unread`).
