@@ -1,6 +1,6 @@
 //! What needs no server: contracts, generated code, captures, help.
 
-use crate::support::{Bank, Scratch, data, run};
+use crate::support::{Bank, Said, Scratch, data, run};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -138,8 +138,26 @@ fn a_capture_is_explained() {
     assert!(run(&["trace", "nothing.pcap"]).failed(2)[2].contains("--on"));
 }
 
-/// A connection of which the capture has the middle only: the end of a message, whose values hold octets that a connection of ICE begins
-/// with, and two messages of DCE/RPC.
+/// What `trace` tells of a connection of which the capture has the middle only: a file of pcap whose packets are those of IPv4 (link
+/// type 101), with one segment of TCP and no SYN before it.
+fn told_of_the_middle(bytes: &[u8]) -> Said {
+    let total = u16::try_from(40 + bytes.len()).unwrap().to_be_bytes();
+    let mut packet = vec![0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
+    packet.extend(40_000_u16.to_be_bytes());
+    packet.extend(49_152_u16.to_be_bytes());
+    packet.extend([0, 0, 3, 0xE8, 0, 0, 0, 1, 0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]);
+    packet.extend(bytes);
+    let length = u32::try_from(packet.len()).unwrap();
+    let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 101, 1, 0, length, length];
+    let mut file: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    file.extend(packet);
+    let scratch = Scratch::new();
+    let capture = scratch.path("middle.pcap");
+    std::fs::write(&capture, file).unwrap();
+    run(&["trace", &capture, "--json"])
+}
+
+/// The end of a message, whose values hold octets that a connection of ICE begins with, and two messages of DCE/RPC.
 #[test]
 fn a_capture_from_the_middle_on_is_of_the_wire_that_explains_most() {
     // A request (C706, chapter 12): version 5.0, flags, little-endian, its length, call, context, number of the operation.
@@ -149,25 +167,22 @@ fn a_capture_from_the_middle_on_is_of_the_wire_that_explains_most() {
         octets
     };
     let end = [0xEE, 0xEE, 0, 1, 0, 0, 0, 0, 0, 0, 0xEE, 0xEE];
-    let bytes = [&end[..], &request(7), &request(8)].concat();
-    // A file of pcap whose packets are those of IPv4 (link type 101), with one segment of TCP and no SYN before it.
-    let total = u16::try_from(40 + bytes.len()).unwrap().to_be_bytes();
-    let mut packet = vec![0x45, 0, total[0], total[1], 0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1];
-    packet.extend(40_000_u16.to_be_bytes());
-    packet.extend(49_152_u16.to_be_bytes());
-    packet.extend([0, 0, 3, 0xE8, 0, 0, 0, 1, 0x50, 0x18, 0xFF, 0xFF, 0, 0, 0, 0]);
-    packet.extend(&bytes);
-    let length = u32::try_from(packet.len()).unwrap();
-    let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 101, 1, 0, length, length];
-    let mut file: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
-    file.extend(packet);
-    let scratch = Scratch::new();
-    let capture = scratch.path("middle.pcap");
-    std::fs::write(&capture, file).unwrap();
-    let told = run(&["trace", &capture, "--json"]);
+    let told = told_of_the_middle(&[&end[..], &request(7), &request(8)].concat());
     let messages: Vec<Json> = told.good().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(messages.len(), 2, "{}", told.out);
     assert!(messages.iter().all(|message| message["wire"] == "dcom"), "{}", told.out);
+}
+
+/// Octets that look like the beginning of a connection of ICE stand in any protocol.
+#[test]
+fn a_capture_from_the_middle_on_of_a_protocol_that_is_not_known_is_of_no_wire() {
+    let told = told_of_the_middle(&[&[0xFE, 0x53, 0, 1, 0, 0, 0, 0, 0, 0][..], &[0xEE; 90]].concat());
+    assert_eq!(told.code, 2, "{}", told.out);
+    assert!(
+        told.err.contains("#1 127.0.0.1:40000 -> 127.0.0.1:49152: 100 octets of no known wire"),
+        "{}",
+        told.err
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod fragments;
 mod messages;
 mod packets;
 mod streams;

@@ -248,21 +248,27 @@ fn known(wires: &[&'static dyn Wire], stream: &Stream) -> Option<&'static dyn Wi
         _ => None,
     });
     // The capture may begin in the middle of a message. A few octets of another wire's values look like the beginning of a connection: the
-    // wire is the one that explains most, of those that explain as much the first.
+    // wire is the one that explains most, of those that explain as much the first. One that explains less than half of what follows
+    // its first message is not spoken here: any protocol has some octets that look like a short message.
     at_start.or_else(|| {
-        let octets = |wire: &&'static dyn Wire| stream.runs.iter().map(|run| explained(*wire, run)).sum();
-        let all = wires.iter().map(|wire| (*wire, octets(wire)));
-        let best = all.filter(|(_, octets): &(_, usize)| *octets > 0).rev().max_by_key(|(_, octets)| *octets);
-        best.map(|(wire, _)| wire)
+        let all = wires.iter().filter_map(|wire| {
+            let octets = stream.runs.iter().map(|run| explained(*wire, run));
+            let (octets, follow) = octets.fold((0, 0), |all, run| (all.0 + run.0, all.1 + run.1));
+            (octets > 0 && octets >= follow / 2).then_some((*wire, octets))
+        });
+        all.rev().max_by_key(|(_, octets)| *octets).map(|(wire, _)| wire)
     })
 }
 
-/// How many octets of a run are messages of a wire, from where the first of its messages begins. Messages
+/// How many octets of a run are whole messages of a wire, and how many there are from where the first of its messages begins. Messages
 /// that break the wire's rules do not count.
-fn explained(wire: &'static dyn Wire, run: &Run) -> usize {
-    let Some(rest) = begin(wire, run).and_then(|start| run.bytes.get(start..)) else { return 0 };
-    let messages = wire.explain(rest).messages;
-    messages.iter().filter(|message| message.kind != "violation").map(|message| message.len).sum()
+fn explained(wire: &'static dyn Wire, run: &Run) -> (usize, usize) {
+    let Some(rest) = begin(wire, run).and_then(|start| run.bytes.get(start..)) else { return (0, 0) };
+    let listing = wire.explain(rest);
+    let whole = rest.len().saturating_sub(listing.rest);
+    let fine =
+        listing.messages.iter().filter(|message| message.kind != "violation" && message.offset < whole);
+    (fine.map(|message| message.len).sum(), rest.len())
 }
 
 /// Where the first message of a run begins. Every place is tried, so a wire must tell quickly.

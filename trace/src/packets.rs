@@ -1,7 +1,7 @@
 //! TCP segments out of capture files.
 //!
-//! Both formats of files and the usual link types are read; IP fragments and everything but TCP are passed
-//! over. A file that ends within a packet is read up to there, because captures are often looked at while
+//! Both formats of files and the usual link types are read; fragments of IP are put together ([`Fragments`]), and everything but TCP is
+//! passed over. A file that ends within a packet is read up to there, because captures are often looked at while
 //! they are written.
 //!
 //! State: the section that is being read, with the order of its octets and its interfaces; the header of the next one forgets them. A file of
@@ -10,7 +10,8 @@
 //! Invariants: a packet of an interface that was not described is passed over. The buffer holds at most twice what was read of one block, and
 //! never more than [`MOST`], whatever a block says of its length. A block that is there to its end is read or refused, and never waited for.
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use crate::fragments::{Fragments, Payload};
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpSlice, TransportSlice, ip_number};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 use std::fs::File;
@@ -51,6 +52,7 @@ struct Section {
     big_endian: Option<bool>,
     /// The link type and the unit of time of each interface: 10^-n seconds, or 2^-n with the high bit set.
     interfaces: Vec<(Linktype, u8)>,
+    fragments: Fragments,
 }
 
 /// Hands every TCP segment and every packet that is of no network to `take`, in the file's order.
@@ -112,10 +114,10 @@ impl Section {
                 let Some((link, resolution)) = self.interfaces.first() else { return };
                 let fraction = scaled(packet.ts_usec.into(), *resolution);
                 let time = Duration::from_secs(packet.ts_sec.into()).saturating_add(fraction);
-                segment(*link, time, packet.data, take);
+                segment(*link, time, packet.data, &mut self.fragments, take);
             }
             PcapBlockOwned::NG(Block::SectionHeader(header)) => {
-                *self = Self { big_endian: Some(header.big_endian()), interfaces: Vec::new() };
+                *self = Self { big_endian: Some(header.big_endian()), ..Self::default() };
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
                 self.interfaces.push((described.linktype, described.if_tsresol));
@@ -124,12 +126,13 @@ impl Section {
                 let known = usize::try_from(packet.if_id).ok().and_then(|id| self.interfaces.get(id));
                 if let Some((link, resolution)) = known {
                     let units = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
-                    segment(*link, scaled(units, *resolution), packet.packet_data(), take);
+                    let time = scaled(units, *resolution);
+                    segment(*link, time, packet.packet_data(), &mut self.fragments, take);
                 }
             }
             PcapBlockOwned::NG(Block::SimplePacket(packet)) => {
                 if let Some((link, _)) = self.interfaces.first() {
-                    segment(*link, Duration::ZERO, packet.packet_data(), take);
+                    segment(*link, Duration::ZERO, packet.packet_data(), &mut self.fragments, take);
                 }
             }
             PcapBlockOwned::NG(_) => {}
@@ -156,30 +159,46 @@ fn scaled(units: u128, resolution: u8) -> Duration {
 }
 
 /// Hands on what one packet holds: a segment, something of another link type, or nothing.
-fn segment(link: Linktype, time: Duration, data: &[u8], take: &mut dyn FnMut(&Packet<'_>)) {
+fn segment(
+    link: Linktype,
+    time: Duration,
+    data: &[u8],
+    fragments: &mut Fragments,
+    take: &mut dyn FnMut(&Packet<'_>),
+) {
     if !is_network(link) {
         return take(&Packet::Other { time, link: link.0.cast_unsigned(), data });
     }
     let Some(packet) = unwrap_link(link, data) else { return };
-    let addresses: (IpAddr, IpAddr) = match &packet.net {
-        Some(LaxNetSlice::Ipv4(ip)) => {
-            (ip.header().source_addr().into(), ip.header().destination_addr().into())
-        }
-        Some(LaxNetSlice::Ipv6(ip)) => {
-            (ip.header().source_addr().into(), ip.header().destination_addr().into())
-        }
-        _ => return,
+    let Some(net) = &packet.net else { return };
+    let (from, to): (IpAddr, IpAddr) = match net {
+        LaxNetSlice::Ipv4(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        LaxNetSlice::Ipv6(ip) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
+        LaxNetSlice::Arp(_) => return,
     };
-    if let Some(TransportSlice::Tcp(tcp)) = &packet.transport {
+    let mut tell = |tcp: &TcpSlice<'_>| {
         take(&Packet::Segment(Segment {
             time,
-            from: SocketAddr::new(addresses.0, tcp.source_port()),
-            to: SocketAddr::new(addresses.1, tcp.destination_port()),
+            from: SocketAddr::new(from, tcp.source_port()),
+            to: SocketAddr::new(to, tcp.destination_port()),
             sequence: tcp.sequence_number(),
             syn: tcp.syn(),
             ack: tcp.ack(),
             payload: tcp.payload(),
         }));
+    };
+    match fragments.take(net) {
+        Payload::Whole => {
+            if let Some(TransportSlice::Tcp(tcp)) = &packet.transport {
+                tell(tcp);
+            }
+        }
+        Payload::Joined(ip_number::TCP, octets) => {
+            if let Ok(tcp) = TcpSlice::from_slice(&octets) {
+                tell(&tcp);
+            }
+        }
+        Payload::Part | Payload::Joined(..) => {}
     }
 }
 
@@ -346,7 +365,7 @@ mod tests {
         ] {
             let mut seen = Vec::new();
             let frame = behind(header);
-            segment(link, Duration::ZERO, &frame, &mut |packet| {
+            segment(link, Duration::ZERO, &frame, &mut Fragments::default(), &mut |packet| {
                 let Packet::Segment(segment) = packet else { panic!("no segment") };
                 seen.push((
                     segment.from.to_string(),
@@ -357,7 +376,7 @@ mod tests {
             });
             assert_eq!(seen, [("10.0.0.1:1234".to_owned(), 80, 7, b"payload".to_vec())], "{link:?}");
             for cut in 0..frame.len() {
-                segment(link, Duration::ZERO, &frame[..cut], &mut |_| {});
+                segment(link, Duration::ZERO, &frame[..cut], &mut Fragments::default(), &mut |_| {});
             }
         }
     }
