@@ -110,3 +110,20 @@ fn a_library_keeps_its_name() {
     );
     assert!(printed.contains("library DFaceLib"), "{printed}");
 }
+
+/// A string has an offset and a count beside its size; the counted tail of a struct has none.
+#[test]
+fn the_counted_tail_of_a_struct_is_no_string() {
+    for element in ["byte", "char", "wchar_t"] {
+        let printed = stays(&format!(
+            "import \"unknwn.idl\";\n\
+             typedef struct Blob {{ long n; [size_is(n)] {element} data[]; }} Blob;\n\
+             typedef struct Name {{ long n; [size_is(n), string] {element} data[]; }} Name;\n\
+             [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B309)] interface ITail : IUnknown\n\
+             {{ HRESULT put([in] Blob *b, [in] Name *n); }}"
+        ));
+        let tails: Vec<_> = printed.lines().filter(|line| line.contains("data[]")).collect();
+        let [blob, name] = tails[..] else { panic!("{printed}") };
+        assert!(!blob.contains("string") && name.contains("string"), "{printed}");
+    }
+}

@@ -301,7 +301,9 @@ impl Printer {
             self.counted(sequence, beside, said, kept);
             return;
         }
+        // Only a string has an offset and a count of its own beside its size (C706 14.3.4).
         if is_character(sequence)
+            && sequence.order != Order::Conformant
             && !kept.iter().any(|(name, _)| name.ends_with("t_is") || name == "length_is")
         {
             said.flag("string");
