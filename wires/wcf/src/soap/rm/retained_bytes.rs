@@ -164,7 +164,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % end
         };
-        for step in 0..3000 {
+        for step in 0..(if cfg!(miri) { 150 } else { 3000 }) {
             match dice(4) {
                 0 if held.len() < 60 => {
                     let owner = dice(5);

@@ -408,7 +408,7 @@ mod tests {
             (state >> 33) % end
         };
         let owners: Vec<Owner> = (0..5).map(|number| Owner::named(&number.to_string())).collect();
-        for step in 0..3000_u64 {
+        for step in 0..(if cfg!(miri) { 150 } else { 3000_u64 }) {
             let now = begun + Duration::from_secs(step);
             let owner = owners[dice(5) as usize].clone();
             match dice(4) {
