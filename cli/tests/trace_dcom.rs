@@ -42,8 +42,10 @@ fn a_relay_explains_calls() {
     let asked = seen.iter().filter(|message| message["direction"] == "->").count();
     assert!(read.out.lines().filter(|line| line.contains("#1 ->")).count() == asked, "{}", read.out);
 
-    // With the contract it tells values.
+    // With the contract it tells values, and operations by their names.
     let read = run(&["trace", &capture, "-c", &contract]);
+    assert!(read.good().contains("-> request #") && read.out.contains(" ILamp.Switch on "), "{}", read.out);
+    assert!(!read.out.contains(".operation 3 "), "{}", read.out);
     assert!(read.good().lines().any(|line| line.ends_with(": {on: true}")), "{}", read.out);
 }
 

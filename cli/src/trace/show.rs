@@ -23,6 +23,7 @@ use everywire::model::{MessageListing, Part};
 use everywire_opc::handle_tracker::{HandleTracker, OrpcMessage};
 use everywire_trace::{CapturedMessage, Writer};
 use serde_json::{Value as Json, json};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
@@ -107,11 +108,17 @@ impl Narrator {
             Some(_) => None,
             None => knowledge.member(passed, spoken.interface.as_deref()),
         };
+        let mut summary = Cow::Borrowed(passed.explained.summary.as_str());
         if let Some(member) = member {
             // A contract knows the names of what goes by numbers.
             spoken.interface = knowledge.interface_of(member).or(spoken.interface);
-            if spoken.operation.as_deref().is_some_and(|name| name.starts_with("operation ")) {
+            if let Some(number) = spoken.operation.clone().filter(|name| name.starts_with("operation ")) {
                 spoken.operation = knowledge.name_of(member);
+                if let (Some(interface), Some(operation)) = (&spoken.interface, &spoken.operation)
+                    && let Some(named) = named(&summary, &number, &format!("{interface}.{operation}"))
+                {
+                    summary = named.into();
+                }
             }
         }
         let items = said_of_items(&mut self.items, passed);
@@ -120,7 +127,7 @@ impl Narrator {
             let answers = question.as_deref().and_then(|question| question.member);
             let values = self.telling.knowledge.values(passed, member, answers);
             self.write(passed);
-            self.print(passed, question.as_deref(), items, values);
+            self.print(passed, &summary, question.as_deref(), items, values);
         }
         self.remember(spoken, member, passed.time);
     }
@@ -129,13 +136,14 @@ impl Narrator {
     fn print(
         &self,
         passed: &SeenMessage<'_>,
+        summary: &str,
         question: Option<&OpenRequest>,
         items: Option<String>,
         values: Option<RenderedValues>,
     ) {
         let detail = self.telling.detail;
         if detail.json {
-            let mut json = passed.json(detail.level, question);
+            let mut json = passed.json(detail.level, summary, question);
             if let (Some(items), Some(json)) = (items, json.as_object_mut()) {
                 json.insert("items".into(), items.into());
             }
@@ -158,7 +166,7 @@ impl Narrator {
         let said = items.or_else(|| values.map(|values| values.text));
         let said =
             said.map(|said| format!(": {}", tinted(&visible(&said), "36", colour))).unwrap_or_default();
-        let summary = visible(&passed.explained.summary);
+        let summary = visible(summary);
         line(&format!("{time} #{} {arrow} {summary}{answered}{said}", passed.connection));
         match detail.level {
             0 => {}
@@ -221,6 +229,13 @@ impl Narrator {
     }
 }
 
+/// A summary in which an operation is named in place of its number, and its interface in place of what stands before that.
+fn named(summary: &str, number: &str, name: &str) -> Option<String> {
+    let (before, behind) = summary.split_once(number)?;
+    let begin = before.rfind(' ').map_or(0, |blank| blank + 1);
+    Some(format!("{}{name}{behind}", before.get(..begin)?))
+}
+
 /// What a message says of OPC items by handles that earlier ones gave them; `None` if it is no call or
 /// answer of DCE/RPC, or says nothing of items.
 fn said_of_items(items: &mut HandleTracker, passed: &SeenMessage<'_>) -> Option<String> {
@@ -260,7 +275,7 @@ fn identity(text: &str) -> Option<(&str, &str)> {
 
 impl SeenMessage<'_> {
     /// The message as JSON; the level decides on parts and octets as for people.
-    fn json(&self, level: u8, question: Option<&OpenRequest>) -> Json {
+    fn json(&self, level: u8, summary: &str, question: Option<&OpenRequest>) -> Json {
         let mut out = json!({
             "time": timestamp(self.time),
             "connection": self.connection,
@@ -269,7 +284,7 @@ impl SeenMessage<'_> {
             "to": self.to,
             "wire": self.wire,
             "kind": self.explained.kind,
-            "summary": self.explained.summary,
+            "summary": summary,
             "answers": question.map(OpenRequest::operation),
             "after_ns": question.map(|question| {
                 u64::try_from(self.time.saturating_sub(question.asked).as_nanos()).unwrap_or(u64::MAX)
