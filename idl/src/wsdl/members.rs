@@ -8,7 +8,8 @@
 //!
 //! Invariants: names of members are unique; a second member of one name is left out with a remark, and an
 //! attribute gives way to an element. Members of the base come first and keep their order, because they are
-//! first on the wire.
+//! first on the wire. An element is in the namespace of the type that declares it: one that is inherited from another
+//! namespace has a mark that says so.
 //!
 //! Bounds: each particle and each attribute counts every time it is walked (`count`), so groups that name
 //! groups cannot multiply for nothing; bases and groups are followed at most `NESTING` deep.
@@ -87,6 +88,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                         return None;
                     }
                     (fields, depth) = self.fields(&base, parent, chain + 1)?;
+                    inherit(&base, name, &mut fields);
                 }
                 // The base is a simple type: the text of the element, with attributes.
                 _ if simple.is_some() => {
@@ -478,6 +480,16 @@ impl Members {
         let Some(name) = free else { return false };
         self.fields.push(Field { name: Name::from(name), shape });
         true
+    }
+}
+
+/// Elements of a base stay in its namespace, in whatever namespace the type is that extends it.
+fn inherit(base: &QName, name: &QName, fields: &mut [Field]) {
+    if base.namespace == name.namespace {
+        return;
+    }
+    for field in fields.iter_mut().filter(|field| marks::namespace(&field.shape).is_none()) {
+        field.shape = marks::within(&base.namespace, std::mem::replace(&mut field.shape, Shape::Void));
     }
 }
 

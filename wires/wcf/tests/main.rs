@@ -26,6 +26,7 @@ mod http_faults;
 mod http_queries;
 mod http_repeats;
 mod http_support;
+mod inherited;
 mod lists;
 mod markup;
 mod nbfx_vectors;
