@@ -227,6 +227,10 @@ fn decimal(from: &Shape, value: &Value) -> Result<Decimal, u32> {
 /// A whole number between these, as a CURRENCY would hold it if the target is one.
 fn integer(from: &Shape, value: &Value, target: &Shape, least: i128, most: i128) -> Result<Value, u32> {
     let found = match value {
+        // All of its digits count.
+        Value::Struct(_) if alias_of(target) == Some("CURRENCY") => {
+            PlainValue::Text(&decimal(from, value)?.text()).money()?.into()
+        }
         _ if alias_of(target) == Some("CURRENCY") => number(from, value, PlainValue::money)?.into(),
         // It may have more digits than other numbers.
         Value::Struct(_) => decimal(from, value)?.rounded(),
@@ -335,6 +339,7 @@ fn within(shape: &Shape, value: &Value, depth: u32) -> Result<Value, u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everywire_model::shape::Alias;
 
     fn variant(shape: Shape, value: Value) -> Value {
         Value::Variant(Box::new((TypedShape(shape), value)))
@@ -399,6 +404,11 @@ mod tests {
         assert_eq!(back(Shape::F64, Value::Float(0.1)), Ok(Value::Text("0.1".into())));
         let (shape, _) = held_in(&DECIMAL_SHAPE, &content(&held).1.clone());
         assert_eq!(TypedShape(shape), TypedShape(DECIMAL_SHAPE));
+        // The number with a binary fraction that is nearest ends in 2.
+        static MONEY: Alias = everywire_model::describe::named("CURRENCY", "", Shape::I64);
+        let amount = Decimal::parse("900719925474.0993").unwrap().value();
+        let amount = to_shape(&variant(DECIMAL_SHAPE, amount), &Shape::Alias(Hold::Static(&MONEY)));
+        assert_eq!(amount, Ok(Value::Integer(9_007_199_254_740_993)));
     }
 
     fn held_in(shape: &Shape, value: &Value) -> (Shape, Value) {
