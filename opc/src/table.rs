@@ -7,6 +7,8 @@
 //! item that is added again changes what is in the row.
 //!
 //! Invariants.
+//! * A point parts a name where something else than a point stands on both of its sides; other points belong to the part they stand
+//!   in. So no part is empty, and the root, which has no name, is beneath nothing.
 //! * The tree of names is copied when items are added while somebody walks it, so that each walk sees one
 //!   state of it.
 //! * A value is told to its feeds under the lock of its row, so they hear of values in the order in which
@@ -29,7 +31,8 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Items with their values. Names are parted by points into branches: `Plant.Boiler.Temperature`.
+/// Items with their values. Names are parted by points into branches: `Plant.Boiler.Temperature`. A point at the begin or the end of a
+/// name or beside another point parts nothing: `.a` and `a..b` are names without branches.
 ///
 /// ```
 /// use everywire_opc::{Item, Table, VarType};
@@ -50,7 +53,7 @@ pub struct Table {
     is_flat: bool,
 }
 
-/// By name, with [`PART`] for points: so what is beneath a branch comes directly behind it, whatever other names begin with.
+/// By name, with [`PART`] for points that part names: so what is beneath a branch comes directly behind it, whatever other names begin with.
 type Tree = BTreeMap<String, Arc<Row>>;
 /// Less than any character that a name can have.
 const PART: &str = "\0";
@@ -172,9 +175,19 @@ impl Table {
         self.row(id).map(Point)
     }
 
-    /// The key of a name: with `PART` for points, unless there are no branches.
+    /// The key of a name: with `PART` for points that part names, unless there are no branches.
     fn key(&self, id: &str) -> String {
-        if self.is_flat { id.to_owned() } else { id.replace('.', PART) }
+        if self.is_flat {
+            return id.to_owned();
+        }
+        let is_name =
+            |at: Option<usize>| at.and_then(|at| id.as_bytes().get(at)).is_some_and(|sign| *sign != b'.');
+        let parts = |at: usize| is_name(at.checked_sub(1)) && is_name(at.checked_add(1));
+        let mut key = String::with_capacity(id.len());
+        for (at, sign) in id.char_indices() {
+            if sign == '.' && parts(at) { key.push_str(PART) } else { key.push(sign) }
+        }
+        key
     }
 
     fn row(&self, id: &str) -> Option<Arc<Row>> {
@@ -234,18 +247,26 @@ impl Source for Table {
         Some(Box::new(Walk { tree, prefix, next, is_flat: self.is_flat }))
     }
 
+    fn parent(&self, branch: &str) -> Option<String> {
+        if branch.is_empty() {
+            return None;
+        }
+        let key = self.key(branch);
+        Some(key.rsplit_once(PART).map_or_else(String::new, |(above, _)| above.replace(PART, ".")))
+    }
+
     fn child(&self, branch: &str, name: &str) -> Option<Child> {
         if self.is_flat {
             let item = (branch.is_empty() && self.row(name).is_some()).then(|| name.to_owned())?;
             return Some(Child { name: name.to_owned(), branch: None, item: Some(item) });
         }
-        if name.contains(['.', '\0']) || branch.contains(PART) {
+        if name.contains(PART) || branch.contains(PART) {
             return None;
         }
-        let path = if branch.is_empty() { name.to_owned() } else { format!("{branch}.{name}") };
-        let (tree, key) = (self.tree(), self.key(&path));
+        let key = if branch.is_empty() { name.to_owned() } else { self.key(branch) + PART + name };
+        let tree = self.tree();
         let item = tree.get(&key).map(|row| row.item().id.clone());
-        let branch = has_beneath(&tree, &(key + PART)).then_some(path);
+        let branch = has_beneath(&tree, &format!("{key}{PART}")).then(|| key.replace(PART, "."));
         (branch.is_some() || item.is_some()).then(|| Child { name: name.to_owned(), branch, item })
     }
 
@@ -341,5 +362,51 @@ impl Iterator for Walk {
         };
         self.next = past(&path, false);
         Some(child)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::VarType;
+    use crate::browse::{Filter, Kind, Position};
+
+    #[test]
+    fn points_without_a_name_on_both_sides_make_no_branches() {
+        let ids = [".", "..", ".B", "B.", "C.D", "C.D.", "C..D", "C.D..E.F", "C.D..E", ".B.x", "G.H"];
+        let table = Table::new();
+        for id in ids {
+            table.add(Item::new(id, VarType::I2), 1_i16);
+        }
+        let source: Arc<dyn Source> = Arc::new(table);
+        // Each item is found once, at the root or by its branches.
+        let most = ids.len() + 1;
+        let all = Filter::new("", VarType::EMPTY, 0).unwrap();
+        let mut found: Vec<_> =
+            Position::default().names(&source, Kind::Flat, all).unwrap().take(most).collect();
+        found.sort_unstable();
+        let mut sorted = ids;
+        sorted.sort_unstable();
+        assert_eq!(found, sorted);
+        let mut branches = vec![String::new()];
+        let mut walked = 0;
+        while let Some(branch) = branches.pop() {
+            for child in source.children(&branch, None).unwrap().take(most) {
+                assert_eq!(source.child(&branch, &child.name).as_ref(), Some(&child), "{branch:?}");
+                walked += usize::from(child.item.is_some());
+                if let Some(inner) = child.branch {
+                    assert_eq!(source.parent(&inner).as_deref(), Some(&*branch), "{inner:?}");
+                    branches.push(inner);
+                }
+            }
+        }
+        assert_eq!(walked, ids.len());
+        let names = |branch: &str| -> Vec<_> {
+            source.children(branch, None).unwrap().map(|child| child.name).collect()
+        };
+        assert_eq!(names(""), [".", "..", ".B", "B.", "C", "C..D", "G"]);
+        assert_eq!(names("C"), ["D", "D.", "D..E"]);
+        assert!(source.child("", "C.D").is_none() && source.child("", "").is_none());
+        assert!(source.children("C.", None).is_none());
     }
 }
