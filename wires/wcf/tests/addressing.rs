@@ -101,3 +101,15 @@ fn reference_parameters_are_bounded() {
         }
     }
 }
+
+/// Over HTTP an answer is in a response; a request may say which message it has to do with (Core, 3.2), as one that follows another does.
+#[test]
+fn a_request_of_http_that_relates_to_another_message_is_a_request() {
+    for relates in
+        ["<a:RelatesTo>urn:uuid:0</a:RelatesTo>", "<a:RelatesTo RelationshipType='urn:x'>urn:1</a:RelatesTo>"]
+    {
+        let answer = said(Dialect::WS, relates, false);
+        assert!(answer.contains("InOutIntResponse"), "{answer}");
+        assert!(answer.contains("RelatesTo>urn:uuid:0000aaaa-0000-0000-0000-000000000001<"), "{answer}");
+    }
+}

@@ -194,7 +194,10 @@ impl SoapChannel {
         // A fault without RelatesTo can only be an answer, on the side that asks.
         let is_fault = head.is_fault(self.dialect.soap);
         let has_responses = self.side == Side::Client && self.is_http();
-        if head.relates_to.is_some() || has_responses || (is_fault && self.side == Side::Client) {
+        // Answers to a server's own calls come by a session, and never in a request of HTTP alone.
+        let relates = head.relates_to.is_some()
+            && !(self.side == Side::Server && self.is_http() && self.reliable.is_none());
+        if relates || has_responses || (is_fault && self.side == Side::Client) {
             self.answered(message, is_fault);
         } else {
             self.requested(message);
