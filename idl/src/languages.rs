@@ -107,6 +107,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
 /// Bytes of a file that tell its language: as many as a contract may have.
 const BYTES: u64 = 8 << 20;
 
+/// Files that are looked at in all, where one includes others.
+#[cfg(feature = "midl")]
+const INCLUDED: usize = 32;
+
 /// The language of a contract file: its extension tells, and where two languages share it, the text.
 pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let path = path.as_ref();
@@ -114,7 +118,7 @@ pub fn language_of(path: impl AsRef<Path>) -> Option<&'static Language> {
     let found = languages().iter().find(|language| language.extensions.contains(&extension.as_str()))?;
     match found.name {
         #[cfg(feature = "midl")]
-        "omg" if is_midl(path) => languages().iter().find(|other| other.name == "midl"),
+        "omg" if is_midl(path, &[]) => languages().iter().find(|other| other.name == "midl"),
         #[cfg(feature = "wsdl")]
         "dbus" if is_wsdl(path) => languages().iter().find(|other| other.name == "wsdl"),
         _ => Some(found),
@@ -137,19 +141,40 @@ fn read_xml(path: &Path) -> Result<Contract, Diagnostics> {
     dbus_xml::parse_file(path)
 }
 
-/// Whether a file of the extension that OMG IDL and MIDL share is MIDL. In OMG IDL an operation may be called `uuid`; MIDL's
-/// stands in brackets.
+/// Whether a file of the extension that OMG IDL and MIDL share is MIDL, or includes a file that is, from beside itself or from these
+/// directories. In OMG IDL an operation may be called `uuid`; MIDL's stands in brackets.
 #[cfg(feature = "midl")]
-fn is_midl(path: &Path) -> bool {
-    let found = crate::file::beginning(path, BYTES);
-    found.is_some_and(|text| midl::is_midl(&text) && (text.contains('[') || !text.contains("uuid")))
+fn is_midl(path: &Path, directories: &[std::path::PathBuf]) -> bool {
+    // In the order in which they are named, each once: files may include each other.
+    let mut files = vec![path.to_owned()];
+    let mut at = 0;
+    while let Some(path) = files.get(at).cloned() {
+        at += 1;
+        let Some(text) = crate::file::beginning(&path, BYTES) else { continue };
+        if midl::is_midl(&text) && (text.contains('[') || !text.contains("uuid")) {
+            return true;
+        }
+        let beside = path.parent().map(Path::to_owned);
+        let places: Vec<_> = beside.iter().chain(directories).collect();
+        let names = text.lines().filter_map(|line| {
+            let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+            rest.trim_start().strip_prefix('"')?.split_once('"').map(|(name, _)| name)
+        });
+        for name in names {
+            let found = places.iter().map(|place| place.join(name)).find(|file| file.is_file());
+            if let Some(found) = found.filter(|found| files.len() < INCLUDED && !files.contains(found)) {
+                files.push(found);
+            }
+        }
+    }
+    false
 }
 
 /// Reads a file of the extension that OMG IDL and MIDL share; the text tells which of them it is.
 #[cfg(feature = "omg")]
 fn read_idl(path: &Path, given: &Preprocessing) -> Result<Contract, Diagnostics> {
     #[cfg(feature = "midl")]
-    if is_midl(path) {
+    if is_midl(path, &given.directories) {
         return midl::parse_with(path, given);
     }
     omg::parse_with(path, given)

@@ -427,3 +427,29 @@ fn an_own_struct_is_not_the_one_of_a_header_with_other_types() {
     let parameters = &contract.interface("I").unwrap().operations[0].parameters;
     assert!(format!("{parameters:?}").contains("F64"), "{parameters:?}");
 }
+
+/// Nothing in it says that it is MIDL but what it includes, here or through others.
+#[test]
+fn a_file_that_only_includes_others_is_of_their_language() {
+    let folder = Folder::of(
+        "includes",
+        &[
+            ("base.idl", BASE),
+            ("middle.idl", "#include \"base.idl\"\n#include \"middle.idl\"\n"),
+            ("top.idl", "/* all */\n # include \"middle.idl\"\n"),
+            ("types.idl", "struct Pair { long a; long b; };"),
+            ("omg.idl", "#include \"types.idl\"\n#include \"gone.idl\"\ninterface Bank { Pair both(); };"),
+        ],
+    );
+    let language = |file: &str| everywire_idl::language_of(folder.0.join(file)).unwrap().name;
+    assert_eq!((language("top.idl"), language("middle.idl"), language("types.idl")), ("midl", "midl", "omg"));
+    assert_eq!(language("omg.idl"), "omg");
+    std::fs::write(folder.0.join("middle.idl"), "#include \"base.idl\"\n").unwrap();
+    assert!(folder.read("top.idl").interface("IBase").is_some());
+    // From a directory that is given, too.
+    let other = Folder::of("includes-other", &[("far.idl", "#include \"base.idl\"\n")]);
+    let given = everywire_idl::Preprocessing { directories: vec![folder.0.clone()], macros: Vec::new() };
+    let far = everywire_idl::read_with(other.0.join("far.idl"), &given)
+        .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(far.interface("IBase").is_some());
+}
