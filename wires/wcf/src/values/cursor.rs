@@ -33,9 +33,44 @@ pub(super) struct OpenElement<'a> {
     pub(super) refers: bool,
     /// Whether others may stand for it (`z:Id`).
     pub(super) referred: bool,
-    /// Local name of its `i:type`.
-    /// Its prefix is looked up only where two types share a name.
-    pub(super) kind: Option<Cow<'a, str>>,
+    /// What its `i:type` says.
+    pub(super) kind: Option<TypeName<'a>>,
+}
+
+/// The name of a type as a message has it. What its prefix stands for is asked of the cursor ([`Cursor::resolve`]).
+#[derive(Debug, Clone)]
+pub(super) struct TypeName<'a> {
+    /// The whole name, or what stands behind the prefix if that is a letter.
+    text: Cow<'a, str>,
+    /// The prefix where a record has it as a letter: 0 for `a`.
+    letter: Option<u8>,
+}
+
+impl<'a> TypeName<'a> {
+    /// A name that may have a prefix.
+    pub(super) fn new(text: Cow<'a, str>) -> Self {
+        Self { text, letter: None }
+    }
+
+    /// A name whose prefix is a letter.
+    pub(super) fn lettered(letter: u8, local: &'a str) -> Self {
+        Self { text: Cow::Borrowed(local), letter: Some(letter) }
+    }
+
+    /// What stands before the colon; empty if there is none.
+    pub(super) fn prefix(&self) -> &str {
+        /// All prefixes of one letter.
+        const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+        match self.letter.map(usize::from) {
+            Some(letter) => LETTERS.get(letter..=letter).unwrap_or_default(),
+            None => self.text.split_once(':').map_or("", |(prefix, _)| prefix.trim()),
+        }
+    }
+
+    /// What stands behind it.
+    pub(super) fn local(&self) -> &str {
+        self.text.rsplit(':').next().unwrap_or(&self.text).trim()
+    }
 }
 
 impl<'a> OpenElement<'a> {
@@ -150,18 +185,12 @@ pub(super) trait Cursor<'a>: Sized {
     fn seek(&mut self, at: usize, depth: usize);
 
     /// The namespace that a prefix stands for at that offset, in an element that is still open here and has no prefix of this name
-    /// declared inside it. Whoever asks from the front to the back reads the document once.
-    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>>;
-}
+    /// declared inside it; nothing if it is not declared. Whoever asks from the front to the back reads the document once.
+    fn resolve(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<&str>>;
 
-/// What stands behind the prefix of a qualified name.
-fn local_part(name: Cow<'_, str>) -> Cow<'_, str> {
-    fn local(name: &str) -> &str {
-        name.rsplit(':').next().unwrap_or(name).trim()
-    }
-    match name {
-        Cow::Borrowed(name) => Cow::Borrowed(local(name)),
-        Cow::Owned(name) => Cow::Owned(local(&name).to_owned()),
+    /// The same, as a copy.
+    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+        Ok(self.resolve(prefix, at, budget)?.map(str::to_owned))
     }
 }
 

@@ -309,7 +309,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let Some(Frame { kind: Kind::Variant, entered, len, .. }) = self.frames.last_mut() else {
             return self.wrong(Violation::Misuse);
         };
-        let told = entered.as_ref().and_then(|entered| entered.kind.as_deref());
+        let told = entered.as_ref().and_then(|entered| entered.kind.as_ref());
         let Some(told) = told else {
             // Others than .NET leave the type out: what stands there tells.
             let name = entered.as_ref().filter(|entered| !entered.nil).map(|entered| entered.name);
@@ -326,7 +326,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             }
             return Ok(Shape::Void);
         };
-        let (told, at) = (told.to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
+        let (told, at) = (told.local().to_owned(), entered.as_ref().map_or(0, |entered| entered.at));
         // Two have this name, and who wrote one of XML Schema knows no other.
         if told == "duration" && self.namespace_told(at)?.0 == SCHEMA {
             return Ok(schema_duration());

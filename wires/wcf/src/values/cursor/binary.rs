@@ -21,8 +21,8 @@
 //!   WCF does.
 
 use super::{
-    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, inherited, is_data,
-    local_part,
+    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, TypeName, inherited,
+    is_data,
 };
 use crate::dictionary::StringTable;
 use crate::markup::Piece;
@@ -131,8 +131,8 @@ impl<'a> BinaryCursor<'a> {
             "nil" => entered.nil = self.content_of(value)?.boolean().unwrap_or(false),
             "type" => {
                 entered.kind = Some(match value {
-                    Text::QName(_, id) => Cow::Borrowed(self.word(Word::Id(id))?),
-                    other => local_part(self.content_of(other)?.text()),
+                    Text::QName(letter, id) => TypeName::lettered(letter, self.word(Word::Id(id))?),
+                    other => TypeName::new(self.content_of(other)?.text()),
                 });
             }
             "Ref" => entered.refers = true,
@@ -481,7 +481,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         self.reader.seek(at, depth);
     }
 
-    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+    fn resolve(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<&str>> {
         // A place before the last one starts from the front of the document.
         let mut scanned = match self.scanned.take() {
             Some(scanned) if scanned.reader.position() <= at => scanned,
@@ -504,8 +504,9 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         }
         budget.charge_bytes(scope.len() as u64)?;
         let declared = scope.iter().rev().find(|(_, declared, _)| *declared == prefix);
-        let namespace = declared.map(|(.., namespace)| (*namespace).to_owned());
+        let namespace = declared.map(|(.., namespace)| *namespace);
         self.scanned = Some(scanned);
-        Ok(namespace)
+        // Without a default namespace, a name without a prefix is in none.
+        Ok(namespace.or_else(|| prefix.is_empty().then_some("")))
     }
 }

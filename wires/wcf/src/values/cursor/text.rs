@@ -8,8 +8,8 @@
 //! Invariants: a look ahead moves nothing. Text is charged to the budget before it is given out as a value.
 
 use super::{
-    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, inherited, is_data,
-    local_part,
+    AttributeText, AttributeValue, Content, Cursor, ElementContents, OpenElement, Run, TypeName, inherited,
+    is_data,
 };
 use crate::markup::Piece;
 use crate::text::{Event, Reader, Tag, base64};
@@ -29,6 +29,8 @@ pub(in crate::values) struct TextCursor<'a> {
     document: &'a [u8],
     reader: Reader<'a>,
     quotas: ReaderQuotas,
+    /// From where on the reader has seen all that open elements declare; the end of all documents if it went elsewhere.
+    begun: usize,
     /// A reader that has seen what is declared up to the place that was last asked for.
     scanned: Option<Box<Reader<'a>>>,
 }
@@ -37,7 +39,7 @@ impl<'a> TextCursor<'a> {
     /// The place where the values of a body are, inside `outer` elements.
     pub(in crate::values) fn new(body: &'a Body, outer: usize, quotas: ReaderQuotas) -> Self {
         let reader = Reader::part(&body.bytes, body.base, outer, &quotas);
-        Self { document: &body.bytes, reader, quotas, scanned: None }
+        Self { document: &body.bytes, reader, quotas, begun: body.base, scanned: None }
     }
 
     /// Whether the end of the open element comes next.
@@ -61,7 +63,7 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut OpenElement<'a>) -> Visit<()> {
             ("", "id") => entered.referred = true,
             ("" | "xmlns", _) => {}
             (_, "nil") => entered.nil = matches!(attribute.value.as_ref(), "true" | "1"),
-            (_, "type") => entered.kind = Some(local_part(attribute.value)),
+            (_, "type") => entered.kind = Some(TypeName::new(attribute.value)),
             (_, "Ref" | "ref") => entered.refers = true,
             (_, "Id" | "id") => entered.referred = true,
             _ => {}
@@ -77,7 +79,7 @@ fn target(value: Cow<'_, str>) -> String {
 
 impl<'a> Cursor<'a> for TextCursor<'a> {
     fn rewound(&self) -> Self {
-        Self { reader: Reader::new(self.document, &self.quotas), scanned: None, ..*self }
+        Self { reader: Reader::new(self.document, &self.quotas), begun: usize::MAX, scanned: None, ..*self }
     }
 
     fn ahead(&self) -> Self {
@@ -251,14 +253,19 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
     }
 
     fn seek(&mut self, at: usize, depth: usize) {
+        // The starts of the elements in between were not read.
+        if depth > self.reader.depth() {
+            self.begun = usize::MAX;
+        }
         self.reader.seek(at, depth);
     }
 
-    fn namespace(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<String>> {
+    fn resolve(&mut self, prefix: &str, at: usize, budget: &mut Budget) -> Visit<Option<&str>> {
         // What was declared inside the body, the reader knows itself; the envelope's start it has not seen.
         if let Some(namespace) = self.reader.namespace(prefix).filter(|namespace| !namespace.is_empty()) {
-            return Ok(Some(namespace.to_owned()));
+            return Ok(Some(namespace));
         }
+        let at = at.min(self.begun);
         let reader = match self.scanned.take() {
             Some(reader) if reader.position() <= at => reader,
             _ => Box::new(Reader::new(self.document, &self.quotas)),
@@ -270,6 +277,6 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
                 break;
             }
         }
-        Ok(reader.namespace(prefix).map(str::to_owned))
+        Ok(reader.namespace(prefix))
     }
 }

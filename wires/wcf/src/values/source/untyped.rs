@@ -7,11 +7,12 @@
 //! States: none. Invariants: nothing is lost: what a struct cannot say (attributes, text beside elements,
 //! lists beside members) makes the value one text, the XML in the element.
 
+use super::derived::is_placed;
 use super::state::ElementSource;
 use crate::limits::MAX_NAME;
 use crate::nbfx::Item;
 use crate::text::is_local;
-use crate::values::cursor::{AttributeText, Cursor};
+use crate::values::cursor::{AttributeText, Cursor, TypeName};
 use crate::values::names;
 use crate::violations::{Violation, unsupported};
 use everywire_model::Kind;
@@ -72,7 +73,7 @@ impl Elements {
 
 impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The shape of the value in the element that was entered, whose type is called this: that of the contract if it has one
-    /// of the name, else one with what the element holds, all of its leaves as text.
+    /// of the name and namespace, else one with what the element holds, all of its leaves as text.
     pub(super) fn shape_of(&mut self, at: usize, local: &str) -> Visit<Shape> {
         if local.len() > MAX_NAME {
             return Err(unsupported("a type whose name is that long"));
@@ -81,15 +82,19 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             return self.wrong(Violation::BadName);
         }
         let types = self.types.map(|types| types.named(local)).unwrap_or_default();
-        // Only one type of the contract is called so: its namespace need not be looked up.
-        if let [(_, shape)] = types {
-            return Ok(shape.clone());
-        }
         let place = (self.cursor.position(), self.cursor.depth());
-        let (namespace, told) = self.namespace_told(at)?;
-        if let Some((_, shape)) = types.iter().find(|(known, _)| **known == *namespace) {
-            return Ok(shape.clone());
+        if !types.is_empty() {
+            let told = self.frames.last().and_then(|frame| frame.entered.as_ref()?.kind.as_ref());
+            let prefix = told.map_or("", TypeName::prefix);
+            let namespace = self.cursor.resolve(prefix, place.0, &mut self.budget)?;
+            let namespace = namespace.ok_or_else(|| Violation::UnknownPrefix.at(place.0))?;
+            let found = types.iter().find(|(known, _)| **known == *namespace);
+            // A type of which no namespace is known is known by its name.
+            if let Some((_, shape)) = found.or_else(|| types.iter().find(|(_, shape)| !is_placed(shape))) {
+                return Ok(shape.clone());
+            }
         }
+        let (namespace, told) = self.namespace_told(at)?;
         let markup = Some((&*namespace, local));
         if self.cursor.is_marked()? {
             return Ok(names::markup(markup));
