@@ -28,6 +28,11 @@ pub fn keeps_hresult(iid: Uuid, opnum: u16) -> bool {
     iid == IDISPATCH && matches!(opnum, 5 | 6)
 }
 
+/// Whether an interface is [`contracts::DISPATCH`], under its own identity or that of a dispinterface: it has the very same operations.
+pub(crate) fn is_dispatch(interface: &Interface) -> bool {
+    std::ptr::eq(interface.operations.as_ptr(), contracts::DISPATCH.operations.as_ptr())
+}
+
 /// Whether a call is one of IDispatch's that was asked under the identity of another interface: dual interfaces and
 /// dispinterfaces travel so. The number of the operation in [`contracts::DISPATCH`].
 pub fn dispatch_index(interface: &Interface, asked: Uuid, opnum: u16) -> Option<usize> {

@@ -27,7 +27,7 @@ pub(crate) mod typeinfo;
 mod values;
 
 pub use kinds::{dispatch_index, keeps_hresult};
-pub(crate) use kinds::{is_ordinary, is_standard, tells_hresult};
+pub(crate) use kinds::{is_dispatch, is_ordinary, is_standard, tells_hresult};
 pub use servants::{offers, servants};
 pub(crate) use serving::host_of;
 pub use state::State;

@@ -32,10 +32,10 @@ use crate::session::security_context::ValueContext;
 use crate::session::values;
 use crate::session::verification::{self, TrailerContents};
 use crate::standard::dispatch::call::Invocation;
-use crate::standard::{is_ordinary, tells_hresult};
+use crate::standard::{is_dispatch, is_ordinary, tells_hresult};
 use crate::tags::{TAG_OBJREF, TAG_PASSED, TAG_RESOLVER};
 use crate::ways::class_of;
-use crate::{IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
+use crate::{IDISPATCH, IUNKNOWN, VERSION, hresult, iid_of, is_foreign, is_orpc, opnum_base, version_of};
 use everywire_model::{
     Call, CallId, Expects, Failure, Headers, Initiator, Interface, InterfaceKind, Kind, Method, Operation,
     Outcome, Profile, Visit,
@@ -82,7 +82,7 @@ impl Connecting {
         let context = known.context.filter(|_| same)?;
         let opnum =
             known.base.checked_add(u16::try_from(index_of(interface, call.method.typed().ok()?.1)?).ok()?)?;
-        let hresult = known.orpc && (known.ordinary || !tells_hresult(known.syntax.id, opnum));
+        let hresult = known.takes_hresult(opnum);
         let results = Results { orpc: known.orpc, hresult, foreign: known.foreign, passed: false };
         let (syntax, object, minor) = (known.syntax, Some(recent.ipid), recent.minor);
         Some(Target { syntax, context, opnum, object, minor, results })
@@ -309,7 +309,8 @@ impl Connecting {
         let Some((interface, known)) = call.method.interface().zip(self.known.as_ref()) else {
             return Err(no_interface());
         };
-        let (syntax, orpc, foreign) = (known.syntax, known.orpc, known.foreign);
+        let (syntax, orpc, foreign, takes_hresult) =
+            (known.syntax, known.orpc, known.foreign, known.takes_hresult(opnum));
         // The values as they will stand in the stub; their alignment is that of a multiple of 8.
         let mut values = Vec::new();
         let mut operation = None;
@@ -325,7 +326,7 @@ impl Connecting {
         let headers = call.arguments.carries().headers.filter(goes);
         let passed = headers.map(|headers| OpaqueCall::beside(headers.clone(), orpc)).transpose()?;
         // The results of Invoke are read whole.
-        let hresult = orpc && operation.is_none() && !tells_hresult(syntax.id, opnum);
+        let hresult = operation.is_none() && takes_hresult;
         let results = Results { orpc, hresult, foreign, passed: false };
         let target = Target { syntax, opnum, minor, results, ..Target::default() };
         let (serial, expects) = (self.take_serial(), call.expects);
@@ -401,6 +402,7 @@ impl CachedInterface {
     fn new(interface: &Interface) -> Self {
         let iid = iid_of(interface);
         let (major, minor) = version_of(interface);
+        let results_of = if is_dispatch(interface) { IDISPATCH } else { iid };
         Self {
             address: std::ptr::from_ref(interface).addr(),
             id: interface.id.clone().into_owned(),
@@ -408,11 +410,18 @@ impl CachedInterface {
             base: opnum_base(interface),
             orpc: is_orpc(iid) && interface.kind != InterfaceKind::Procedures,
             dispatch: interface.kind == InterfaceKind::Dispatch,
-            ordinary: is_ordinary(iid),
+            results_of,
+            ordinary: is_ordinary(results_of),
             foreign: is_foreign(interface),
             context: None,
             recent: None,
         }
+    }
+
+    /// Whether the session takes the HRESULT from the end of an operation's results.
+    #[inline]
+    fn takes_hresult(&self, opnum: u16) -> bool {
+        self.orpc && (self.ordinary || !tells_hresult(self.results_of, opnum))
     }
 
     /// The address alone could be another interface's by now, the identity alone would be slow to compare for
@@ -463,4 +472,27 @@ pub(super) fn no_node() -> Failure {
 pub(super) fn no_such_interface(iid: Uuid) -> Failure {
     Failure::new(Kind::Unsupported, Initiator::Peer, format!("the peer has no interface {iid}"))
         .with_code(format!("{:#010x}", hresult::E_NOINTERFACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::standard::contracts::DISPATCH;
+    use crate::standard::dispatch::call::dispatch_of;
+
+    #[test]
+    fn invoke_tells_its_hresult_under_the_name_of_a_dispinterface() {
+        let takes = |interface: &Interface| {
+            let known = CachedInterface::new(interface);
+            [3, 4, 5, 6].map(|opnum| known.takes_hresult(opnum))
+        };
+        let id = "6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a2c02".into();
+        let events = Interface { id, kind: InterfaceKind::Dispatch, ..Interface::default() };
+        let dispatch = dispatch_of(&events);
+        assert_eq!(dispatch.id, events.id);
+        assert_eq!(takes(&DISPATCH), [true, true, false, false]);
+        assert_eq!(takes(&dispatch), [true, true, false, false]);
+        // Operations of its own at the same numbers are as others.
+        assert_eq!(takes(&Interface { kind: InterfaceKind::Plain, ..events }), [true; 4]);
+    }
 }

@@ -136,6 +136,8 @@ pub(super) struct CachedInterface {
     pub(super) orpc: bool,
     /// Whether it is called by IDispatch only.
     pub(super) dispatch: bool,
+    /// Of which interface the results are: IDispatch's if it is that under the identity of a dispinterface.
+    pub(super) results_of: Uuid,
     /// Whether no operation's results hold their HRESULT themselves.
     pub(super) ordinary: bool,
     /// Whether it is of another contract language than MIDL.

@@ -202,6 +202,12 @@ fn check(info: ExcepInfo, argument: u32, code: u32) -> Result<(), Failure> {
     Err(hresult::failure(code, Some(&told)))
 }
 
+/// Whether the answer of Invoke tells of a failure; its results are of no interest.
+fn heard(body: &Body) -> Result<(), Failure> {
+    let (_, info, argument, _, code) = body.decode::<InvokeReply>(&INVOKE.results)?;
+    check(info, argument, code)
+}
+
 /// IDispatch under the identity by which an interface is called by name: its own if it is a dispinterface.
 pub fn dispatch_of(interface: &Interface) -> Interface {
     let iid = if interface.kind == InterfaceKind::Dispatch { iid_of(interface) } else { IDISPATCH };
@@ -225,12 +231,32 @@ pub(in super::super) fn notify(
     let method = Method::Typed { interface: Some(&dispatch), operation: INVOKE };
     let finish = move |outcome: Outcome<Body>| {
         done(match outcome {
-            Outcome::Done(body) => body
-                .decode::<InvokeReply>(&INVOKE.results)
-                .and_then(|(_, info, argument, _, code)| check(info, argument, code)),
+            Outcome::Done(body) => heard(&body),
             Outcome::Failed(failure) => Err(failure),
             Outcome::Raised(_) | Outcome::Moved(_) => Ok(()),
         });
     };
     object.target().submit(method, &invocation, Box::new(finish));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer of a member, with an exception or without.
+    fn answer(code: u32, scode: u32) -> Body {
+        let info = (0_u16, 0_u16, "Boiler", "too hot", "", 0_u32, 0_u32, 0_u32, scode);
+        let results = (Variant::default(), info, 0_u32, Vec::<Variant>::new(), code);
+        kept(&|sink: &mut dyn Sink| results.marshal_list(&INVOKE.results, sink)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_to_an_event_is_success_or_the_exception_that_it_holds() {
+        assert!(heard(&answer(hresult::S_OK, 0)).is_ok());
+        let raised = heard(&answer(DISP_E_EXCEPTION, 0x8004_0201)).unwrap_err();
+        assert_eq!(hresult::of(&raised), 0x8004_0201);
+        assert_eq!((raised.message(), raised.completed()), ("too hot", Completed::Yes));
+        let refused = heard(&answer(hresult::DISP_E_TYPEMISMATCH, 0)).unwrap_err();
+        assert_eq!(hresult::of(&refused), hresult::DISP_E_TYPEMISMATCH);
+    }
 }
