@@ -51,7 +51,7 @@ pub struct Property {
     pub item: Option<String>,
 }
 
-/// An item, as its source describes it. It does not change while clients use it.
+/// An item, as its source describes it. A source that describes it anew has a new one ([`crate::Source::current`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// Its name in full, unique in the server.

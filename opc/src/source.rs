@@ -59,6 +59,12 @@ pub trait Source: Send + Sync + 'static {
     /// The item with this name.
     fn find(&self, id: &str) -> Option<Arc<Item>>;
 
+    /// An item of a group as it is described now. To be written anew by sources that describe items anew while clients have them; by
+    /// default it stays as it was when it was added.
+    fn current(&self, item: &Arc<Item>) -> Arc<Item> {
+        Arc::clone(item)
+    }
+
     /// What is directly beneath a branch, behind the name `after` if there is one; the root is the empty text. Nothing if there is no
     /// such branch. Nothing is to be collected: a client that looks at ten of a million children takes ten from the iterator.
     fn children(&self, branch: &str, after: Option<&str>) -> Option<Children>;

@@ -130,6 +130,16 @@ impl Table {
         }
     }
 
+    /// An item that is there is described anew; its value stays as it is.
+    ///
+    /// # Errors
+    /// [`Code::UNKNOWN_ITEM`].
+    pub fn describe(&self, item: Item) -> Result<(), Code> {
+        let row = self.row(&item.id).ok_or(Code::UNKNOWN_ITEM)?;
+        lock(&row.held).item = Arc::new(item);
+        Ok(())
+    }
+
     /// Hears of each write of a client, and says how it went; a value that was taken becomes the item's. Without it, writes
     /// are taken as they are.
     pub fn on_write(&self, writer: impl Fn(&Write) -> Code + Send + Sync + 'static) {
@@ -228,6 +238,10 @@ impl ItemState {
 impl Source for Table {
     fn find(&self, id: &str) -> Option<Arc<Item>> {
         self.row(id).map(|row| row.item())
+    }
+
+    fn current(&self, item: &Arc<Item>) -> Arc<Item> {
+        self.find(&item.id).unwrap_or_else(|| Arc::clone(item))
     }
 
     fn children(&self, branch: &str, after: Option<&str>) -> Option<Children> {

@@ -21,11 +21,11 @@
 //! 2.05a, 4.5.
 
 use super::Group;
-use super::items::{at, paired, some};
+use super::items::{ItemResults, at, paired, some};
 use super::member::{Member, coerced};
 use crate::cell::Cell;
 use crate::data::{VarType, Vqt};
-use crate::item::Access;
+use crate::item::{Access, Item};
 use crate::packed_vqt::{PackedVqt, kind_of};
 use crate::source::Write;
 use crate::time::{FileTime, Moment};
@@ -286,21 +286,32 @@ impl Group {
         paired(items, values)?;
         let mut codes = Vec::with_capacity(items.len());
         let mut writes = Vec::new();
-        {
-            let inner = self.inner()?;
-            for (item, given) in items.iter().zip(values) {
-                match inner.members.get(*item).and_then(|member| write_of(member, given)) {
-                    Ok(write) => {
-                        codes.push(None);
-                        writes.push(write);
-                    }
-                    Err(code) => codes.push(Some(code)),
+        // The source is asked without the lock.
+        for (item, given) in self.items_now(items)?.into_iter().zip(values) {
+            match item.and_then(|item| write_to(&item, given)) {
+                Ok(write) => {
+                    codes.push(None);
+                    writes.push(write);
                 }
+                Err(code) => codes.push(Some(code)),
             }
         }
         let mut written =
             if writes.is_empty() { Vec::new() } else { self.engine.source.write(&writes) }.into_iter();
         Ok(codes.into_iter().map(|code| code.or_else(|| written.next()).unwrap_or(Code::FAIL)).collect())
+    }
+
+    /// Items of the group as their source describes them now.
+    pub(super) fn items_now(&self, items: &[u32]) -> ItemResults<Arc<Item>> {
+        let held: Vec<_> = {
+            let inner = self.inner()?;
+            items
+                .iter()
+                .map(|item| inner.members.get(*item).map(|member| Arc::clone(member.item())))
+                .collect()
+        };
+        let source = &self.engine.source;
+        Ok(held.into_iter().map(|held| held.map(|item| source.current(&item))).collect())
     }
 
     /// Active items and the group's activity, for Refresh2: the handles of those that are to be sent.
@@ -354,12 +365,7 @@ fn cached(member: &Member, group_is_active: bool) -> Vqt {
 }
 
 /// What the source is given for what a client gives.
-fn write_of(member: &Member, given: &WriteVqt) -> Result<Write, Code> {
-    write_to(member.item(), given)
-}
-
-/// The same, for an item that is in no group.
-pub(crate) fn write_to(item: &Arc<crate::Item>, given: &WriteVqt) -> Result<Write, Code> {
+pub(crate) fn write_to(item: &Arc<Item>, given: &WriteVqt) -> Result<Write, Code> {
     if !item.access.allows(Access::WRITE) {
         return Err(Code::BAD_RIGHTS);
     }

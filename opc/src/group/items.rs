@@ -76,7 +76,7 @@ pub struct Attributes {
 }
 
 /// One answer for each item.
-type ItemResults<T> = Result<Vec<Result<T, Code>>, Code>;
+pub(super) type ItemResults<T> = Result<Vec<Result<T, Code>>, Code>;
 
 impl Group {
     /// Whether items could be added.

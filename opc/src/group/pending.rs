@@ -28,6 +28,7 @@ use crate::sync::lock;
 use crate::time::Moment;
 use crate::{Code, Quality};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The calls of a group that were begun and not performed.
 #[derive(Default)]
@@ -172,9 +173,13 @@ impl Group {
         transaction: u32,
     ) -> Result<StartedTransaction, Code> {
         super::items::paired(items, values)?;
-        let codes = self.looked_at(items, |member| {
-            if member.item().access.allows(crate::Access::WRITE) { Ok(()) } else { Err(Code::BAD_RIGHTS) }
-        })?;
+        super::items::some(items)?;
+        let code = |item: Result<Arc<crate::Item>, Code>| match item {
+            Ok(item) if item.access.allows(crate::Access::WRITE) => Code::OK,
+            Ok(_) => Code::BAD_RIGHTS,
+            Err(code) => code,
+        };
+        let codes: Vec<_> = self.items_now(items)?.into_iter().map(code).collect();
         let kept = items.iter().zip(values).zip(&codes).filter(|(_, code)| **code == Code::OK);
         let (items, values): (Vec<u32>, Vec<WriteVqt>) =
             kept.map(|((item, value), _)| (*item, value.clone())).unzip();

@@ -9,7 +9,7 @@
 //!
 //! Columns stand in any order; all but `item` may be missing. Without a type, numbers are R8, `true` and `false` BOOL, all else BSTR.
 //! `access` is `read` unless it is `write`, which is both. Items are named by paths with points. The file is read again when it has
-//! changed: then items have the values that stand there, and new ones appear; one whose row is gone is out of service.
+//! changed: then items are as it says, for clients that have them as well, and new ones appear; one whose row is gone is out of service.
 
 use crate::cli_error::{CliError, Done};
 use crate::output::note;
@@ -40,9 +40,8 @@ impl Sheet {
         let mut seen = stamp(file);
         let rows = read(file).map_err(|why| wrong(file, why))?;
         let table = Arc::new(Table::new());
-        let mut present: HashMap<String, Data> =
-            rows.iter().map(|(item, value)| (item.id.clone(), value.clone())).collect();
-        table.extend(rows);
+        let mut present = HashMap::new();
+        update(&table, rows, &mut present);
         let (watched, ended) = channel();
         let (items, file) = (Arc::clone(&table), file.to_owned());
         let look = move || {
@@ -77,18 +76,21 @@ fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
     Some((found.modified().ok()?, found.len()))
 }
 
-/// Gives items the values that stand in the file now. A value that a client wrote stays until its row
-/// changes. `present` are the rows of the last time.
-fn update(table: &Table, rows: Vec<Row>, present: &mut HashMap<String, Data>) {
+/// Gives items the values that stand in the file now, and describes them as it does. A value that a client wrote stays until the value
+/// or the type in its row changes. `present` are the rows of the last time.
+fn update(table: &Table, rows: Vec<Row>, present: &mut HashMap<String, Row>) {
     let mut named = HashSet::new();
     let mut new = Vec::new();
     for (item, value) in rows {
         named.insert(item.id.clone());
-        match present.insert(item.id.clone(), value.clone()) {
-            None => new.push((item, value)),
-            Some(before) if before == value => {}
-            // The item is there: it was in the file.
-            Some(_) => drop(table.set(&item.id, value)),
+        match present.insert(item.id.clone(), (item.clone(), value.clone())) {
+            Some((known, before)) if known.canonical == item.canonical && before == value => {
+                // The item is there: it was in the file.
+                if known != item {
+                    let _ = table.describe(item);
+                }
+            }
+            _ => new.push((item, value)),
         }
     }
     table.extend(new);
@@ -296,7 +298,9 @@ fn wrong(file: &Path, why: String) -> Box<CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everywire_opc::{Access, EngineeringUnits, Source};
+    use everywire_opc::{
+        Access, Code, Engine, EngineeringUnits, GroupState, ItemDef, Moment, Settings, Source,
+    };
 
     fn rows(text: &str) -> Result<Vec<Row>, String> {
         let file =
@@ -370,9 +374,8 @@ mod tests {
     fn a_file_that_changes_changes_the_items() {
         let table = Table::new();
         let first = rows("item,value,access\na,1,write\nb,2,\n").unwrap();
-        let mut present: HashMap<_, _> =
-            first.iter().map(|(item, value)| (item.id.clone(), value.clone())).collect();
-        table.extend(first);
+        let mut present = HashMap::new();
+        update(&table, first, &mut present);
         // A client wrote.
         table.set("a", 7.0).unwrap();
         update(&table, rows("item,value,access\na,1,write\nc,3,\n\n").unwrap(), &mut present);
@@ -382,5 +385,39 @@ mod tests {
         update(&table, rows("item,value,access\na,2,write\nb,2,\n\n\n").unwrap(), &mut present);
         assert_eq!(table.get("a").unwrap().data, Data::R8(2.0));
         assert!(table.get("b").unwrap().quality.is_good(), "it is back");
+    }
+
+    #[test]
+    fn a_row_that_changes_describes_its_item_anew() {
+        let table = Arc::new(Table::new());
+        let engine = Engine::new(Arc::clone(&table) as Arc<dyn Source>, Settings::default());
+        let mut present = HashMap::new();
+        let header = "item,type,value,access,unit,low,high,description\n";
+        let mut reload = |row: &str| update(&table, rows(&format!("{header}{row}")).unwrap(), &mut present);
+        reload("a,I2,1,write,°C,0,10,one\n");
+        let client = engine.client().unwrap();
+        let now = Moment::default();
+        let group = client.add_group(GroupState::default()).unwrap();
+        let item = ItemDef { id: "a".to_owned(), ..ItemDef::default() };
+        let handles: Vec<_> =
+            group.add_items(&[item], now).unwrap().into_iter().map(|added| added.unwrap().server).collect();
+        let write = |value: f64| group.write(&handles, &[Data::R8(value).into()]).unwrap();
+        assert_eq!(write(7.0), [Code::OK]);
+        // What is not its value or its type leaves what was written.
+        reload("a,I2,1,write,K,0,20,another\n");
+        let known = table.find("a").unwrap();
+        assert_eq!((known.unit.as_deref(), known.description.as_deref()), (Some("K"), Some("another")));
+        assert_eq!(known.units, EngineeringUnits::Analog { low: 0.0, high: 20.0 });
+        assert_eq!(table.get("a").unwrap().data, Data::I2(7));
+        // Whoever has the item may write no more, and again.
+        reload("a,I2,1,read,K,0,20,another\n");
+        assert_eq!((write(8.0), table.get("a").unwrap().data), (vec![Code::BAD_RIGHTS], Data::I2(7)));
+        group.set_listeners(1);
+        let begun = group.begin_write(&handles, &[Data::R8(8.0).into()], 1).unwrap();
+        assert_eq!(begun, (0, vec![Code::BAD_RIGHTS]));
+        // Another type has the value of its row, and takes values of its own.
+        reload("a,R8,1,write,K,0,20,another\n");
+        assert_eq!(table.get("a").unwrap().data, Data::R8(1.0));
+        assert_eq!((write(2.5), table.get("a").unwrap().data), (vec![Code::OK], Data::R8(2.5)));
     }
 }
