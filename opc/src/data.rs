@@ -20,7 +20,7 @@
 //! * What has no place among items (interfaces, decimals, records) is refused with `Code::BAD_TYPE`, not
 //!   guessed.
 //!
-//! Bounds. Values that come in are read 64 levels deep. How large one may be is the business of whoever takes
+//! Bounds. Values that come in are read 32 levels deep. How large one may be is the business of whoever takes
 //! it (`Data::heap`, the quotas of `crate::engine`). Types and numbers: MS-OAUT 2.2.7; how VARIANTs are
 //! written: 2.2.29.
 
@@ -409,8 +409,9 @@ impl Data {
 
     /// Reads what is no plain scalar: by the VARTYPE where several share a shape, else by the shape.
     fn read(shape: &Shape, value: &Value, depth: usize) -> Result<Self, Code> {
-        /// Arrays in arrays: what the wire takes as dimensions and more.
-        const DEPTH: usize = 64;
+        /// Arrays in arrays: as many dimensions as a .NET array may have. A SAFEARRAY may have 60, but an answer that holds one in a list
+        /// of items has to stay within what a value to be written may nest (64), or all of its items fail.
+        const DEPTH: usize = 32;
         let narrow = |value: &i128| i64::try_from(*value).map_err(|_| Code::BAD_TYPE);
         macro_rules! whole {
             ($arm:ident, $value:expr) => {
@@ -571,5 +572,19 @@ mod tests {
             }
         }
         assert_eq!(Data::unpacked(0, 7), None);
+    }
+
+    #[test]
+    fn arrays_of_more_dimensions_than_answers_hold_are_refused() {
+        let of = |dimensions: usize| {
+            let one = Data::array(VarType::R8, vec![Data::R8(1.0)]);
+            (1..dimensions).fold(one, |inner, _| Data::array(VarType::R8, vec![inner]))
+        };
+        let shallow = of(32);
+        assert_eq!(Data::from_variant(&shallow.to_variant()), Ok(shallow));
+        for dimensions in [33, 60] {
+            let read = Data::from_variant(&of(dimensions).to_variant());
+            assert_eq!(read, Err(Code::BAD_TYPE), "{dimensions}");
+        }
     }
 }
