@@ -49,6 +49,19 @@ pub struct Plan {
     pub types: Option<Arc<Types>>,
     /// Whether no contract here has the operation: messages are passed on as they came.
     pub passes: bool,
+    /// What is known of the elements around values.
+    pub wrapping: Wrapping,
+}
+
+/// What is known of the elements around the values of requests and replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrapping {
+    /// Their names are a guess: no contract is at hand.
+    Unknown,
+    /// They are those of the style rpc: by the operation's name, in a namespace that bindings say.
+    Rpc,
+    /// The contract says their names.
+    Known,
 }
 
 /// A fault that a contract declares.
@@ -125,6 +138,7 @@ impl Plan {
             listening: listening(name),
             types: None,
             passes: false,
+            wrapping: Wrapping::Unknown,
         })
     }
 
@@ -193,6 +207,11 @@ impl Plan {
             listening: listening(name),
             types: Types::of(interface, operation),
             passes: false,
+            wrapping: match interface {
+                None => Wrapping::Unknown,
+                Some(_) if note(&operation.notes, "wcf:style") == Some("rpc") => Wrapping::Rpc,
+                Some(_) => Wrapping::Known,
+            },
         })
     }
 

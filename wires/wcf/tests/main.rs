@@ -46,3 +46,4 @@ mod substitutes;
 mod told;
 mod types;
 mod visit;
+mod wrapping;

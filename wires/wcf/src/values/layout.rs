@@ -68,6 +68,17 @@ impl Layout {
         Self { wrapper, wrapper_namespace, members, headers, is_plain, instance: false, graph }
     }
 
+    /// Namespace and name of the element around the values.
+    pub(crate) fn wrapper(&self) -> Option<(&str, &str)> {
+        let (namespace, local) = self.wrapper.as_ref()?;
+        Some((namespace.as_str(), local.as_str()))
+    }
+
+    /// Whether there are no values.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// Whether an element of this name is the wrapper, and not the first of the values.
     pub(crate) fn is_wrapped_by(&self, local: &str) -> bool {
         self.wrapper.is_some() && self.members.first().is_none_or(|member| member.name.as_str() != local)

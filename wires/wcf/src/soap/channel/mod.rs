@@ -20,6 +20,7 @@ mod resuming;
 mod sending;
 mod signals;
 mod state;
+mod wrapping;
 
 pub use state::{Flushed, Side, SoapChannel, WrittenCall, WrittenReply};
 

@@ -24,6 +24,7 @@
 
 use super::passing::as_it_came;
 use super::state::{InboundCall, Refusal, Side, SoapChannel, beside, know};
+use super::wrapping::wrong_wrapper;
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
 use crate::plan::{DeclaredFault, Plan};
@@ -242,6 +243,8 @@ impl SoapChannel {
             failed(Kind::Unsupported, what)
         } else if let Some(name) = head.invalid {
             failed(Kind::Violation, format!("the answer has two headers `{name}`"))
+        } else if let Some(wrong) = wrong_wrapper(&plan, true, head.first.as_ref()).filter(|_| !is_fault) {
+            failed(Kind::Violation, wrong)
         } else if is_fault {
             match self.fault_of(&plan, document) {
                 Outcome::Failed(failure) if passes => {
@@ -375,6 +378,9 @@ impl SoapChannel {
                 ..FaultContents::addressing("", reason)
             };
             return self.refuse_request(head, said, unknown);
+        }
+        if self.refuses_wrapper(head, &plan, &asked) {
+            return;
         }
         // Calls that nobody has answered yet take memory until somebody does.
         if self.serving.len() >= self.limits.outstanding {
@@ -527,7 +533,7 @@ impl SoapChannel {
         self.refuse_request(head, said, Vec::new());
     }
 
-    fn refuse_request(
+    pub(super) fn refuse_request(
         &mut self,
         head: &Head<'_>,
         said: FaultContents,
