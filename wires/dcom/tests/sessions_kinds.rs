@@ -7,6 +7,7 @@ use everywire_dcom::exporter::Correspondence;
 use everywire_dcom::frame::{self, FIRST, LAST, PduKind};
 use everywire_dcom::pdu::{Fault, Pdu};
 use everywire_dcom::standard::contracts::INVOKE;
+use everywire_dcom::standard::dispatch::call::{Invocation, dispatch_of};
 use everywire_dcom::{Level, hresult};
 use everywire_idl::midl;
 use everywire_model::value::Value;
@@ -127,6 +128,36 @@ fn dispinterfaces_are_called_by_invoke() {
         let body = done(pair.outcome(id));
         let value = body.read(|source| Value::decode(&gauge.operations[0].results, source)).unwrap();
         assert_eq!(value, Value::Struct(vec![("return".to_owned(), Value::Integer(turn + 10))]));
+    }
+}
+
+/// So events come to the sink of a dispinterface.
+#[test]
+fn results_of_invoke_are_whole_under_the_name_of_a_dispinterface() {
+    let gauge = contract("Gauge");
+    let there = Node::serving();
+    there.serve(b"counter", gauge.clone());
+    let way = class_way(Terms::OPEN.way());
+    let mut pair = Pair::to(&way, Terms::OPEN, Limits::default(), Node::empty(), there);
+    let way = pair.activate(&way, &gauge);
+    let dispatch = dispatch_of(&gauge);
+    // The first call waits for its presentation context, the others go out at once.
+    for code in [hresult::S_OK, hresult::DISP_E_EXCEPTION, hresult::DISP_E_TYPEMISMATCH] {
+        let arguments = |sink: &mut dyn Sink| (4,).marshal_list(&gauge.operations[0].arguments, sink);
+        let invocation = Invocation::new(&gauge, &gauge.operations[0], &arguments).unwrap();
+        let id = pair.call(&way, &dispatch, 3, &invocation);
+        let incoming = pair.incoming();
+        let exception = (0_u16, 0_u16, "Gauge", "too hot", "", 0_u32, 0_u32, 0_u32, 0x8004_0201_u32);
+        let results = (Variant::default(), exception, 0_u32, Vec::<Variant>::new(), code);
+        let put = |sink: &mut dyn Sink| results.marshal_list(&INVOKE.results, sink);
+        pair.server.answer(incoming.id, Answer::Done(&put)).unwrap();
+        let body = done(pair.outcome(id));
+        let Value::Struct(fields) = body.read(|source| Value::decode(&INVOKE.results, source)).unwrap()
+        else {
+            panic!("results are a struct")
+        };
+        assert_eq!(fields.last().unwrap().1, Value::Integer(code.into()));
+        assert!(format!("{fields:?}").contains("too hot"));
     }
 }
 
