@@ -221,7 +221,8 @@ fn power(text: &str) -> Result<i64, u32> {
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(DISP_E_TYPEMISMATCH);
     }
-    Ok(text.parse().unwrap_or(if text.starts_with('-') { i64::MIN } else { i64::MAX }))
+    let last = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Ok(text.parse().unwrap_or(last))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl SoapChannel {
 }
 
 /// What is wrong with the first element of a body, as WCF says it; nothing if it is the one of the contract, or the contract
-/// does not say. An answer without values may be an empty body.
+/// does not say. Where there are no values, the body may be empty: nothing can be missing.
 pub(super) fn wrong_wrapper(plan: &Plan, is_answer: bool, first: Option<&First<'_>>) -> Option<String> {
     let layout = if is_answer { &plan.results } else { &plan.arguments };
     let is_rpc = match plan.wrapping {
@@ -46,7 +46,7 @@ pub(super) fn wrong_wrapper(plan: &Plan, is_answer: bool, first: Option<&First<'
             format!("Found node type 'Element' with name '{local}' and namespace '{namespace}'")
         }
         Some(_) => "Found another element".to_owned(),
-        None if is_answer && layout.is_empty() => return None,
+        None if layout.is_empty() => return None,
         None => "The body is empty".to_owned(),
     };
     Some(format!(
