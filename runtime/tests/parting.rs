@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use crate::plain::{self, Honest, LONG, Raw, Router, descriptors, interface, name, until, until_all_sleep};
+use crate::plain::{
+    self, Honest, LONG, PLAIN, Raw, Router, descriptors, interface, name, until, until_all_sleep,
+};
 use everywire_model::{Method, Outcome, Shape, Sink};
-use everywire_runtime::Node;
+use everywire_runtime::{Builder, Node, Quotas};
 use std::sync::{Arc, mpsc};
 
 /// More calls than a Unix socket holds, and the octets of each.
@@ -36,6 +38,16 @@ fn says_much_and_leaves(client: &Node, test: &str) -> Raw {
 fn what_was_said_is_sent_though_whoever_said_it_has_left() {
     let client = plain::node(1);
     let mut peer = says_much_and_leaves(&client, "parting-sent");
+    (0..MANY).for_each(|_| assert_eq!(peer.read().kind, 0));
+    peer.drain();
+}
+
+/// Its event loop says the goodbye itself.
+#[test]
+fn what_was_said_is_sent_by_a_node_without_threads_for_what_blocks() {
+    let quotas = Quotas { blocked_threads: 0, ..Quotas::default() };
+    let client = Builder::new(&[&PLAIN]).shards(1).quotas(quotas).build();
+    let mut peer = says_much_and_leaves(&client, "parting-alone");
     (0..MANY).for_each(|_| assert_eq!(peer.read().kind, 0));
     peer.drain();
 }

@@ -5,8 +5,9 @@
 //! (`LAST_WORDS`), it ends as any other.
 
 use super::calling::READS;
-use super::state::{Connection, Core, Role, SERVING};
+use super::state::{Connection, Core, DeferredAction, Role, SERVING};
 use crate::sync::lock;
+use crate::worker_pool::{Job, blocking_records};
 use everywire_model::{Failure, Initiator, Kind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -60,9 +61,14 @@ impl Connection {
     pub(super) fn finish_sent(self: &Arc<Self>, core: &mut Core, now: Instant) {
         if core.session.unsent() == 0 {
             core.parting = None;
-            // A goodbye may take a moment.
+            // A goodbye may take a moment. Begun without the lock: where no other thread is left, it is this one that says it.
             let this = Arc::clone(self);
-            self.node.apart(Box::new(move || this.end_unused(&mut this.enter())));
+            let run = Box::new(move || {
+                let last = Arc::clone(&this);
+                this.node.apart(Box::new(move || last.end_unused(&mut last.enter())));
+                true
+            });
+            core.deferred.push(DeferredAction::Run(Job { run, records: blocking_records(0), index: 0 }));
         } else if core.parting.is_some_and(|until| until <= now) {
             self.fail(core, unused());
         }
