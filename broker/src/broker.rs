@@ -340,7 +340,7 @@ impl Inner {
                 .iter()
                 .find(|frontend| frontend.name == listen.name && frontend.address == listen.address);
             known.map(Arc::clone).unwrap_or_else(|| {
-                let calls = Arc::<Calls>::default();
+                let calls = Arc::new(Calls::of(*wire));
                 let builder = self.builder(&plan.config, &listen.name, &calls);
                 Frontend::new(listen, *wire, *back, builder, calls, self.metrics.unmatched())
             })

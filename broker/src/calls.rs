@@ -3,7 +3,8 @@
 //! States of a call: *here*, let in and with no target, or about to be given to one; *there*, a target has it
 //! and can be told; *withdrawn*, while it was here: whoever has it next ends it. Invariants: a call is held
 //! from when it is let in until it ends; one that is tried again is told of by its last try only; and nobody
-//! is told anything while the table is locked.
+//! is told anything while the table is locked. The end of a connection withdraws its calls, but on
+//! wires whose calls outlive their callers.
 //!
 //! Who changes it: the forwarded call, by its `Entry`; the observer of the listener, which hears from the
 //! runtime that a caller has withdrawn a call or that a connection is over; and the target's side, by a
@@ -11,7 +12,7 @@
 
 use crate::numbers::ByNumber;
 use everywire_model::object::Ticket;
-use everywire_model::{CallId, Target};
+use everywire_model::{CallId, Target, Wire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Names a call: its connection, and its number there.
@@ -19,7 +20,11 @@ type Name = (u64, CallId);
 
 /// The calls of one listener.
 #[derive(Default)]
-pub(crate) struct Calls(Mutex<ByNumber<Name, State>>);
+pub(crate) struct Calls {
+    held: Mutex<ByNumber<Name, State>>,
+    /// Whether calls are carried out also when their caller has left.
+    outlive_callers: bool,
+}
 
 /// Where a call is; see the module.
 enum State {
@@ -36,8 +41,13 @@ pub(crate) struct Entry {
 }
 
 impl Calls {
+    /// Of a listener of this wire.
+    pub(crate) fn of(wire: &dyn Wire) -> Self {
+        Self { held: Mutex::default(), outlive_callers: wire.capabilities().calls_outlive_callers }
+    }
+
     fn held(&self) -> MutexGuard<'_, ByNumber<Name, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A call is let in. Nothing, where its connection has no number: nobody withdraws calls from within this process so.
@@ -63,6 +73,9 @@ impl Calls {
 
     /// A connection is over: nobody hears the answers to its calls.
     pub(crate) fn close(&self, link: u64) {
+        if self.outlive_callers {
+            return;
+        }
         let mut told = Vec::new();
         for (name, state) in self.held().iter_mut() {
             if name.0 == link {
@@ -241,5 +254,19 @@ mod tests {
         assert_eq!(told, [11, 12]);
         assert!(!entries[2].is_withdrawn());
         assert!(calls.enter(0, CallId(1)).is_none());
+    }
+
+    #[test]
+    fn calls_of_d_bus_outlive_their_callers() {
+        for (wire, goes) in [("dbus", false), ("giop", true)] {
+            let calls = Arc::new(Calls::of(everywire::wires::named(wire).unwrap()));
+            let target = Arc::<WithdrawalLog>::default();
+            let (here, there) = (calls.enter(1, CallId(1)).unwrap(), calls.enter(1, CallId(2)).unwrap());
+            there.note().there(0, target.clone(), Ticket(12));
+            calls.close(1);
+            assert_eq!(here.leaves(1), !goes, "{wire}");
+            assert_eq!((here.is_withdrawn(), there.is_withdrawn()), (goes, goes), "{wire}");
+            assert_eq!(*target.1.lock().unwrap(), if goes { vec![12] } else { vec![] }, "{wire}");
+        }
     }
 }

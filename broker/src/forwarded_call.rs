@@ -241,6 +241,12 @@ impl ForwardedCall {
         self.entry.as_ref().is_none_or(|entry| entry.leaves(self.sent))
     }
 
+    /// Whether nobody wants it any more when its caller has left.
+    pub(crate) fn goes_with_its_caller(&self) -> bool {
+        let outlives = |near: &Arc<Frontend>| near.wire.capabilities().calls_outlive_callers;
+        self.request.expects() == Expects::Reply && !self.near.as_ref().is_some_and(outlives)
+    }
+
     /// What tells where it went, in this try, once that is known; it may have ended by then.
     pub(crate) fn note(&self) -> Option<(DispatchNote, u32)> {
         Some((self.entry.as_ref()?.note(), self.sent))

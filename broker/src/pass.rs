@@ -421,7 +421,7 @@ impl Lanes {
             let near = near.ok_or_else(crate::upstream::ended)?;
             // Whoever has left is not heard of again; of anybody else the end comes behind this lock.
             if link.is_over() {
-                if request.expects() == Expects::Reply {
+                if request.expects() == Expects::Reply && !near.wire.capabilities().calls_outlive_callers {
                     return Err(crate::upstream::withdrawn());
                 }
                 number = LEFT;

@@ -5,13 +5,13 @@
 //! connection of the caller has calls of other routes as well.
 //!
 //! States of a caller: *held*, from `begin` on, while its calls are kept in their order; free, as soon as `next` finds none left. Its
-//! connection may be over before that (`forget`): then it is *left*, and what it has said without waiting for an answer is sent first.
+//! connection may be over before that (`forget`): then it is *left*, and what it has said without waiting for an answer is sent first; on
+//! wires whose calls outlive their callers, all that it has said.
 //! Invariants: a call that is kept is sent once, or dropped with its caller; none overtakes another, since a
 //! caller is held until the last one that was kept has been sent; no more than `most` are kept for one caller.
 
 use crate::forwarded_call::ForwardedCall;
 use crate::numbers::ByNumber;
-use everywire_model::Expects;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -92,7 +92,7 @@ impl WaitingCalls {
         if left { Next::Left } else { Next::Free }
     }
 
-    /// The connection of a caller is over. Returns whether it is held: what it has said without waiting for an answer stays until its turn
+    /// The connection of a caller is over. Returns whether it is held: what it has not withdrawn by leaving stays until its turn
     /// comes, and `next` tells when there is no more.
     pub(crate) fn forget(&self, link: u64) -> bool {
         if self.count.load(Ordering::Acquire) == 0 {
@@ -102,8 +102,7 @@ impl WaitingCalls {
         let Some(held) = callers.get_mut(&link) else { return false };
         held.left = true;
         let calls = std::mem::take(&mut held.calls).into_iter();
-        let (gone, said): (VecDeque<_>, VecDeque<_>) =
-            calls.partition(|call| call.request().expects() == Expects::Reply);
+        let (gone, said): (VecDeque<_>, VecDeque<_>) = calls.partition(|call| call.goes_with_its_caller());
         held.calls = said;
         drop(callers);
         // Without the lock: calls end.

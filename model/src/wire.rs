@@ -434,6 +434,8 @@ pub struct Capabilities {
     pub probe: bool,
     /// Withdrawing a call.
     pub cancel: bool,
+    /// A call that came is carried out also when its caller has left: where many a caller that wants no answer does not say so.
+    pub calls_outlive_callers: bool,
     /// A reference may lead to somebody who tells where the object is: asynchronous calls ask that first.
     pub forwards: bool,
     /// Who serves can send a caller to where the object is: by an answer to a call ([`crate::Answer::Moved`]), by a description of the

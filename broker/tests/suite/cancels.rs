@@ -136,9 +136,16 @@ fn a_call_whose_caller_has_left_is_withdrawn_or_forgotten() {
             let call = begin(&client, &broker, 7);
             backend.store.wait_for(1);
             client.stop_within(Duration::ZERO);
+            // A call of D-Bus is carried out, whoever has left.
+            let outlives = near == "dbus";
+            if outlives {
+                backend.store.shut(false);
+            }
             none_under_way(&broker);
-            assert!((cancelled(&broker) - 1.0).abs() < 0.1, "{near} to {far}: {}", broker.broker.metrics());
-            if far == "iiop" {
+            let withdrawn = if outlives { 0.0 } else { 1.0 };
+            let metrics = broker.broker.metrics();
+            assert!((cancelled(&broker) - withdrawn).abs() < 0.1, "{near} to {far}: {metrics}");
+            if far == "iiop" && !outlives {
                 until("the target hears of it", || backend.withdrawn.load(Ordering::SeqCst) == 1);
             }
             drop(call);

@@ -1,11 +1,12 @@
 //! Peers that none of us wrote, on both sides of the broker and across wires.
 
-use super::{Running, Scratch, start, until};
+use super::{Running, Scratch, Store, contract, place, start, until};
 use everywire::Node;
 use everywire_derby::buses::Bus;
 use everywire_derby::contestants::omniorb::{BuiltPrograms, build};
 use everywire_peers::here;
 use everywire_tests::servants;
+use everywire_tests::shop::market::Shop;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -151,4 +152,44 @@ fn busctl_calls_an_object_of_omniorb() {
     let (success, _, err) = busctl(&call(&["judge", "i", "-3"]));
     assert!(!success, "an exception of CORBA is an error of D-Bus");
     assert!(err.contains("negative") || err.contains("Refused"), "{err}");
+}
+
+/// `dbus-send` without `--print-reply` asks for an answer, does not wait for it, and leaves at once. D-Bus has no word for withdrawal, and a
+/// daemon or a server of libdbus carries such a call out; so does the broker.
+#[test]
+fn calls_of_dbus_send_that_leaves_at_once_are_carried_out() {
+    const CALLS: usize = 20;
+    let test = "calls_of_dbus_send_that_leaves_at_once_are_carried_out";
+    if !here(test, &["dbus-send"]) {
+        return;
+    }
+    for typed in [false, true] {
+        let scratch = Scratch::new();
+        let (node, store) = (Node::new(), Store::new());
+        node.listen(&place("dbus", "backend", &scratch)).unwrap();
+        let target = node.print_friendly(node.export::<dyn Shop>("shop", store.clone()).reference());
+        let contract = match typed {
+            true => {
+                format!("contract = \"{}\"\ninterface = \"Shop\"\nmatch = {{ key = \"shop\" }}", contract())
+            }
+            false => String::new(),
+        };
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"all\"\nto = [\"{target}\"]\n{contract}\n",
+            place("dbus", "front", &scratch)
+        ));
+        let front = broker.reference("all");
+        let path = front.trim_start_matches("dbus+unix://").split('#').next().unwrap().to_owned();
+        for n in 0..CALLS {
+            let sent = Command::new("dbus-send")
+                .args([&format!("--peer=unix:path={path}"), "--type=method_call", "--dest=a.b", "/shop"])
+                .args(["market.Shop.count", &format!("int32:{n}")])
+                .status()
+                .unwrap();
+            assert!(sent.success(), "typed {typed}");
+        }
+        until("all calls came", || store.counted.lock().unwrap().len() == CALLS);
+        assert!(store.counted.lock().unwrap().values().all(|count| *count == 1), "typed {typed}: once each");
+        until("no call is under way", || broker.metric(r#"calls_under_way{route="all"}"#).abs() < 0.1);
+    }
 }

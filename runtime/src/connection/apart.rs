@@ -2,7 +2,8 @@
 //!
 //! States of such a call: *queued* with the pool; *parked* with its connection, whose peer does not read its answers: it is queued again when
 //! there is room; *running*; over. Invariant: `Core::apart` counts those that are not over, and each counts in the weight of the connection
-//! (`weighing`). A call whose caller has left is not begun, unless it wants no answer.
+//! (`weighing`). A call whose caller has left is not begun, unless it wants no answer or its wire
+//! has calls that outlive their callers.
 
 use super::state::{ApartCall, Connection, Core, DeferredAction, serves};
 use crate::directory::CachedLookup;
@@ -33,11 +34,12 @@ impl Connection {
     /// Runs a call, or parks it. Returns whether its servant was asked.
     fn run_apart(self: &Arc<Self>, call: ApartCall) -> bool {
         let mut core = self.enter();
-        if call.incoming.expects == Expects::Reply {
-            if core.failed.is_some() {
+        if call.incoming.expects == Expects::Reply && core.failed.is_some() {
+            if !self.capabilities.calls_outlive_callers {
                 core.apart -= 1;
                 return false;
             }
+        } else if call.incoming.expects == Expects::Reply {
             let unsent = core.session.unsent();
             if self.owes_too_much(&core, unsent) {
                 core.parked.push(call);
@@ -65,7 +67,14 @@ impl Connection {
 
     #[cold]
     fn unpark_all(self: &Arc<Self>, core: &mut Core) {
-        for call in std::mem::take(&mut core.parked) {
+        let parked = std::mem::take(&mut core.parked);
+        self.queue_all(core, parked);
+    }
+
+    /// Queues calls again that were parked.
+    #[cold]
+    pub(super) fn queue_all(self: &Arc<Self>, core: &mut Core, parked: Vec<ApartCall>) {
+        for call in parked {
             if let Err(job) = self.queue_apart(call) {
                 core.deferred.push(DeferredAction::Run(job));
             }

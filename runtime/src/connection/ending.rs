@@ -122,8 +122,13 @@ impl Connection {
         self.drop_waiting(core, None);
         if !core.parked.is_empty() {
             let parked = std::mem::take(&mut core.parked);
-            core.apart -= parked.len();
-            core.deferred.push(DeferredAction::NotBegun(parked));
+            match self.this.upgrade().filter(|_| self.capabilities.calls_outlive_callers) {
+                Some(this) => this.queue_all(core, parked),
+                None => {
+                    core.apart -= parked.len();
+                    core.deferred.push(DeferredAction::NotBegun(parked));
+                }
+            }
         }
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
@@ -155,7 +160,8 @@ impl Connection {
     }
 
     /// Calls that wait for their turn to be handed over, and that nobody wants any more, are never begun: the one with this number, or
-    /// where the connection has failed all of them that were to be answered. Others were said and are done, whoever has left.
+    /// where the connection has failed all of them that were to be answered. Others were said and are done, whoever has left; on wires whose calls
+    /// outlive their callers, all of them.
     fn drop_waiting(&self, core: &mut Core, id: Option<CallId>) {
         if core.in_turn.is_empty() {
             return;
@@ -164,7 +170,7 @@ impl Connection {
         let (gone, left): (VecDeque<_>, VecDeque<_>) =
             in_turn.into_iter().partition(|(incoming, _)| match id {
                 Some(id) => incoming.id == id,
-                None => incoming.expects == Expects::Reply,
+                None => incoming.expects == Expects::Reply && !self.capabilities.calls_outlive_callers,
             });
         core.in_turn = left;
         for (incoming, found) in gone {

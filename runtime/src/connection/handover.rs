@@ -73,7 +73,9 @@ impl Connection {
         // They may have been given up, and nobody waits for an answer over a connection that has ended.
         let incoming = core.called.pop_front();
         if let Some(incoming) = incoming
-            && (core.failed.is_none() || incoming.expects != Expects::Reply)
+            && (core.failed.is_none()
+                || incoming.expects != Expects::Reply
+                || self.capabilities.calls_outlive_callers)
         {
             self.run_callback(core, incoming);
         }

@@ -104,6 +104,8 @@ impl Wire for Dbus {
             references: true,
             callbacks_on_connection: true,
             probe: true,
+            // `dbus-send` without `--print-reply` leaves at once, and does not set NO_REPLY_EXPECTED. Buses and libdbus deliver its call.
+            calls_outlive_callers: true,
             ..Capabilities::default()
         }
     }

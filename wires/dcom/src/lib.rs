@@ -188,6 +188,7 @@ impl Wire for Dcom {
             callbacks_on_connection: false,
             probe: true,
             cancel: true,
+            calls_outlive_callers: false,
             forwards: true,
             // Who asks for an object may get one of another exporter. No answer to a call of an object names another.
             redirects: true,
