@@ -4,7 +4,7 @@
 
 use crate::body::Body;
 use crate::failure::Failure;
-use crate::shape::Shape;
+use crate::shape::{Map, Shape};
 use crate::visit::{Numbers, NumbersMut, Sink, Source, Visit};
 
 impl Body {
@@ -39,7 +39,12 @@ pub fn pipe<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, si
         Shape::Reference(_) => sink.reference(source.reference()?.as_ref()),
         Shape::TypeCode => sink.type_code(&source.type_code()?),
         Shape::Handle => sink.handle(&source.handle()?),
-        Shape::Alias(alias) => pipe(&alias.target, source, sink),
+        // An alias around a list or a map may say how its items are written.
+        Shape::Alias(alias) => match alias.target.resolved() {
+            Shape::Map(map) => pairs(shape, map, source, sink),
+            Shape::Sequence(_) | Shape::Array(_) => elements(shape, source, sink),
+            _ => pipe(&alias.target, source, sink),
+        },
         Shape::Sequence(_) | Shape::Array(_) => elements(shape, source, sink),
         Shape::Struct(fields) => {
             let len = source.open(shape)?;
@@ -49,15 +54,7 @@ pub fn pipe<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, si
             }
             close(shape, source, sink)
         }
-        Shape::Map(map) => {
-            let len = source.open(shape)?;
-            sink.open(shape, len)?;
-            for _ in 0..len {
-                pipe(&map.key, source, sink)?;
-                pipe(&map.value, source, sink)?;
-            }
-            close(shape, source, sink)
-        }
+        Shape::Map(map) => pairs(shape, map, source, sink),
         Shape::Optional(target) => maybe(shape, target, source, sink),
         Shape::Pointer(pointer) => maybe(shape, &pointer.target, source, sink),
         Shape::Union(union) => {
@@ -81,6 +78,21 @@ pub fn pipe<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, si
             close(shape, source, sink)
         }
     }
+}
+
+fn pairs<'a, S: Sink + ?Sized>(
+    shape: &Shape,
+    map: &Map,
+    source: &mut dyn Source<'a>,
+    sink: &mut S,
+) -> Visit<()> {
+    let len = source.open(shape)?;
+    sink.open(shape, len)?;
+    for _ in 0..len {
+        pipe(&map.key, source, sink)?;
+        pipe(&map.value, source, sink)?;
+    }
+    close(shape, source, sink)
 }
 
 fn close<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut S) -> Visit<()> {

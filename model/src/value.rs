@@ -248,12 +248,13 @@ impl Value {
                 if matches!(element.resolved(), Shape::U8) {
                     Self::Bytes(source.shared(resolved)?)
                 } else {
-                    let len = source.open(resolved)?;
+                    // An alias around a list or a map may say how its items are written.
+                    let len = source.open(shape)?;
                     let mut items = Vec::with_capacity(len.min(64));
                     for _ in 0..len {
                         items.push(Self::decode(element, source)?);
                     }
-                    source.close(resolved)?;
+                    source.close(shape)?;
                     Self::List(items)
                 }
             }
@@ -280,13 +281,13 @@ impl Value {
                 source.close(resolved)?;
                 Self::Union(label, arm)
             }
-            resolved @ Shape::Map(map) => {
-                let len = source.open(resolved)?;
+            Shape::Map(map) => {
+                let len = source.open(shape)?;
                 let mut pairs = Vec::with_capacity(len.min(64));
                 for _ in 0..len {
                     pairs.push((Self::decode(&map.key, source)?, Self::decode(&map.value, source)?));
                 }
-                source.close(resolved)?;
+                source.close(shape)?;
                 Self::Map(pairs)
             }
             resolved @ Shape::Optional(target) => Self::decode_maybe(resolved, target, source)?,

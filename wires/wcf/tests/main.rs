@@ -32,6 +32,7 @@ mod markup;
 mod nbfx_vectors;
 mod objects;
 mod passing;
+mod places;
 mod reliable;
 mod reliable_ends;
 mod reliable_http;

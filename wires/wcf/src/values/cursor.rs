@@ -169,10 +169,11 @@ pub(super) trait Cursor<'a>: Sized {
     /// The attributes of the element that starts at this offset, but for declarations of namespaces.
     fn attributes(&self, at: usize, budget: &mut Budget) -> Visit<Vec<AttributeValue<'a>>>;
 
-    /// How many elements are in the open one, those of arrays included.
+    /// How many elements are in the open one, those of arrays included, and the name of the first that is called otherwise than
+    /// the first of all.
     /// Nothing moves. Sequences must know their length before their items are read; the price is a second
     /// pass over them.
-    fn count(&self) -> Visit<u64>;
+    fn count(&self) -> Visit<(u64, Option<&'a str>)>;
 
     /// Offset of what comes next.
     fn position(&self) -> usize;

@@ -25,6 +25,7 @@ mod apart;
 mod derived;
 mod elements;
 mod fields;
+mod places;
 mod referred;
 mod state;
 mod untyped;
@@ -42,6 +43,7 @@ use bytes::Bytes;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Reference};
+use places::pair_names;
 use state::{Frame, Kind, NextValue, ValuesOutsideElements};
 use std::borrow::Cow;
 
@@ -210,7 +212,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// The same of an object: a list or a map has it, so nothing is no object of zeros.
     fn enter_object(&mut self) -> Visit<Option<OpenElement<'a>>> {
         let frame = self.frames.last().unwrap_or(&self.base);
-        let is_held = matches!(frame.kind, Kind::Items | Kind::Flat(_) | Kind::Pairs(_));
+        let is_held = matches!(frame.kind, Kind::Items | Kind::Flat(_) | Kind::Pairs(..));
         let entered = self.enter_filled()?;
         if is_held && entered.is_none() { self.wrong(Violation::Nil) } else { Ok(entered) }
     }
@@ -222,12 +224,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         let open = self.enter_filled()?.is_some();
         // Whoever reads wants the number first, and the document does not tell it: a second pass does.
-        let count = if open { self.cursor.count()? } else { 0 };
+        let count = if open { self.count_alike(shape)? } else { 0 };
         self.budget.charge_elements(count)?;
         let count = usize::try_from(count).map_err(|_| Violation::BadLength.at(self.cursor.position()))?;
         self.fits(shape, count)?;
-        let frame = match shape {
-            Shape::Map(_) => Frame::new(Kind::Pairs(false), count.saturating_mul(2)),
+        let frame = match shape.resolved() {
+            Shape::Map(_) => Frame::new(Kind::Pairs(false, pair_names(shape)), count.saturating_mul(2)),
             _ => Frame::new(Kind::Items, count),
         };
         self.push(Frame { open, depth: self.cursor.depth(), ..frame })?;
@@ -271,8 +273,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let frame = self.frames.last().unwrap_or(&self.base);
         match &frame.kind {
             Kind::Struct(fields, _) => notation(&fields.fields.get(frame.index)?.shape),
-            Kind::Pairs(_) if frame.index % 2 == 1 => frame.notations[1],
-            Kind::Variant | Kind::Maybe | Kind::Items | Kind::Flat(_) | Kind::Pairs(_) | Kind::Named => {
+            Kind::Pairs(..) if frame.index % 2 == 1 => frame.notations[1],
+            Kind::Variant | Kind::Maybe | Kind::Items | Kind::Flat(_) | Kind::Pairs(..) | Kind::Named => {
                 frame.notations[0]
             }
             _ => None,
@@ -296,8 +298,8 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 self.open_named()
             }
             Shape::Union(union) if is_derived(union) => self.open_derived(union),
-            Shape::Union(_) => self.open_element(Kind::Choice, 2).map(|_| 0),
-            resolved @ (Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_)) => self.open_items(resolved),
+            Shape::Union(union) => self.open_element(Kind::Choice(union.clone(), None), 2).map(|_| 0),
+            Shape::Sequence(_) | Shape::Array(_) | Shape::Map(_) => self.open_items(shape),
             Shape::Optional(_) | Shape::Pointer(_) => self.open_passing(Kind::Maybe),
             Shape::Variant => self.open_passing(Kind::Variant).map(|_| 1),
             _ => self.wrong(Violation::Misuse),
@@ -505,16 +507,23 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         Ok(shape)
     }
 
+    fn arm(&mut self, _: &Shape, arm: Option<usize>) -> Visit<()> {
+        if let Some(Frame { kind: Kind::Choice(_, selected), .. }) = self.frames.last_mut() {
+            *selected = arm;
+        }
+        Ok(())
+    }
+
     fn close(&mut self, _: &Shape) -> Visit<()> {
         self.budget.leave();
         self.leave_aside();
         let frame = self.frames.last().unwrap_or(&self.base);
-        if frame.index != frame.len && !matches!(frame.kind, Kind::Choice) {
+        if frame.index != frame.len && !matches!(frame.kind, Kind::Choice(..)) {
             return self.wrong(Violation::Misuse);
         }
         let open = frame.open;
         // The cursor is somewhere in the struct, and not at its end.
-        if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true)) {
+        if frame.jumble.is_some() || frame.entered.is_some() || matches!(frame.kind, Kind::Pairs(true, _)) {
             self.leave_inside()?;
         } else if matches!(frame.kind, Kind::Struct(..)) && !self.cursor.ends() {
             self.pass_rest()?;

@@ -354,12 +354,13 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         self.reader.last_integer()
     }
 
-    fn count(&self) -> Visit<u64> {
+    fn count(&self) -> Visit<(u64, Option<&'a str>)> {
         // A copy reads ahead to the end of the open element.
         let mut ahead = self.reader.clone();
         let depth = ahead.depth();
         let mut count = 0_u64;
         let mut in_array = false;
+        let (mut first, mut other) = (None, None);
         while let Some(record) = ahead.read().map_err(|failure| self.refusal(&ahead, failure))? {
             match record {
                 Record::Array => in_array = true,
@@ -369,14 +370,22 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
                     }
                     in_array = false;
                 }
-                Record::Element(..) if ahead.depth() == depth + 1 && !in_array => count += 1,
+                Record::Element(_, name) if ahead.depth() == depth + 1 => {
+                    count += u64::from(!in_array);
+                    let first = *first.get_or_insert(name);
+                    // One name may stand as itself in one place, and as its number in another.
+                    if first != name && other.is_none() {
+                        let name = self.word(name)?;
+                        other = (self.word(first)? != name).then_some(name);
+                    }
+                }
                 _ => {}
             }
             if ahead.depth() < depth {
                 break;
             }
         }
-        Ok(count)
+        Ok((count, other))
     }
 
     fn markup(&mut self, at: usize, budget: &mut Budget) -> Visit<String> {

@@ -234,14 +234,17 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         Ok(found)
     }
 
-    fn count(&self) -> Visit<u64> {
+    fn count(&self) -> Visit<(u64, Option<&'a str>)> {
         let mut ahead = self.ahead();
-        let mut count = 0;
-        while ahead.enter()?.is_some() {
+        let (mut count, mut first, mut other) = (0, None, None);
+        while let Some(entered) = ahead.enter()? {
             count += 1;
+            if *first.get_or_insert(entered.name) != entered.name && other.is_none() {
+                other = Some(entered.name);
+            }
             ahead.finish()?;
         }
-        Ok(count)
+        Ok((count, other))
     }
 
     fn position(&self) -> usize {

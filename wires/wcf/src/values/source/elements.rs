@@ -61,18 +61,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Kind::Root => self.enter_single(),
             Kind::Items => self.enter_item(),
             // A union that is missing or nil has no discriminator either.
-            Kind::Choice if !frame.open => Ok(None),
-            Kind::Choice => self.enter_item(),
-            Kind::Pairs(open) => {
-                let was_open = std::mem::replace(open, true);
-                if index.is_multiple_of(2) {
-                    if was_open {
-                        self.cursor.finish()?;
-                    }
-                    self.enter_item()?;
-                }
-                self.enter_single()
-            }
+            Kind::Choice(..) if !frame.open => Ok(None),
+            Kind::Choice(..) => self.enter_choice(index),
+            Kind::Pairs(..) => self.enter_pair(index),
         }
     }
 
@@ -104,7 +95,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Enters the next element, which no array record can stand for.
-    fn enter_single(&mut self) -> Visit<Option<OpenElement<'a>>> {
+    pub(super) fn enter_single(&mut self) -> Visit<Option<OpenElement<'a>>> {
         loop {
             if let Some(entered) = self.cursor.enter()? {
                 return Ok(Some(entered));
@@ -199,8 +190,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Whether the element that was entered begins with one of this name: it is a wrapper that is called like its field.
     fn holds(&mut self, name: &str) -> Visit<bool> {
         let place = (self.cursor.position(), self.cursor.depth());
-        let count = self.cursor.count()?;
-        if count == 0 {
+        if self.cursor.count()?.0 == 0 {
             return Ok(false);
         }
         let inner = self.cursor.enter()?;
@@ -263,7 +253,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     }
 
     /// Skips an element that the contract does not know.
-    fn skip(&mut self, name: &'a str) -> Visit<()> {
+    pub(super) fn skip(&mut self, name: &'a str) -> Visit<()> {
         self.budget.charge_elements(1)?;
         let unknown = self.unknown.get_or_insert_default();
         if unknown.names.insert(name) {
@@ -357,10 +347,10 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         }
         // The next element was looked at, and is none of this struct's; the last pair is still open.
         let is_struct = matches!(frame.kind, Kind::Struct(..));
-        if (is_struct && frame.entered.is_some()) || matches!(frame.kind, Kind::Pairs(true)) {
-            self.cursor.finish()?;
+        if is_struct && frame.entered.is_some() {
+            return self.cursor.finish();
         }
-        Ok(())
+        if matches!(frame.kind, Kind::Pairs(true, _)) { self.leave_pair() } else { Ok(()) }
     }
 }
 
@@ -406,7 +396,7 @@ impl<'f> Expected<'f> {
 
 /// The failure for an element of this name.
 #[cold]
-fn named(violation: Violation, name: &str, at: usize) -> Failure {
+pub(super) fn named(violation: Violation, name: &str, at: usize) -> Failure {
     violation.at(at).at(format!("element `{name}`"))
 }
 

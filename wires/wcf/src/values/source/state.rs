@@ -50,7 +50,8 @@ pub(super) enum Kind {
     Root,
     /// A struct; whether it is the nameless one, of the operation's parameters.
     Struct(Hold<Struct>, bool),
-    Choice,
+    /// A discriminator and the arm that it selects, as soon as that is known.
+    Choice(Hold<Union>, Option<usize>),
     /// A value of one of several types, told by its element.
     Derived(Hold<Union>),
     Items,
@@ -60,8 +61,8 @@ pub(super) enum Kind {
     Words,
     /// A value of one of several elements, told by the name of its own.
     Named,
-    /// Pairs; whether the element of one is open.
-    Pairs(bool),
+    /// Pairs; whether the element of one is open, and what keys and values are called where that is not `Key` and `Value`.
+    Pairs(bool, Option<Box<[String; 2]>>),
     Maybe,
     Variant,
 }
