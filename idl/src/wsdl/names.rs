@@ -2,7 +2,7 @@
 //!
 //! A name with its namespace is written `{namespace}local` (Clark notation). What a contract says otherwise
 //! stands in the notes of interfaces and operations: `wcf:action`, [`SOAP_ACTION`], `wcf:reply`, `wcf:request`,
-//! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`, `wcf:detail:{namespace}Type`.
+//! `wcf:response`, `wcf:bare`, `wcf:fault:{namespace}Type`, `wcf:detail:{namespace}Type`, [`DERIVED`].
 //!
 //! The usual names are WCF's: an action is namespace, contract and operation, with `Response` for the reply;
 //! a request is wrapped in an element called like the operation, a reply in one with `Response`. `declaring`
@@ -34,6 +34,10 @@ pub const MARKUP: &str = "{http://www.w3.org/2001/XMLSchema}anyXML";
 pub const SOAP_ACTION: &str = "wcf:soapAction";
 /// The note with what the binding of one port says there, where it is not what the first one says; `SERVICE/PORT` stands behind it.
 pub const PORT_ACTION: &str = "wcf:soapAction:";
+
+/// The note on an exception that no fault declares: it extends the type of a declared detail, whose name the note has, and comes in
+/// that one's element, by that one's action. `{namespace}Type` stands behind it.
+pub const DERIVED: &str = "wcf:derived:";
 
 /// A name and its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -141,6 +145,13 @@ pub fn fault_action(interface: Option<&Interface>, asked: &Operation, detail: &S
 pub fn detail(asked: &Operation, detail: &Struct) -> QName {
     let name = type_name(&detail.id, &detail.name);
     note(&asked.notes, &format!("wcf:detail:{name}")).and_then(QName::parse).unwrap_or(name)
+}
+
+/// The declared detail whose type this exception extends, if it is no detail of its own ([`DERIVED`]).
+#[must_use]
+pub fn base_detail(asked: &Operation, detail: &Struct) -> Option<QName> {
+    let name = type_name(&detail.id, &detail.name);
+    note(&asked.notes, &format!("{DERIVED}{name}")).and_then(QName::parse)
 }
 
 /// The action that an operation has where its contract does not say: NAMESPACE/CONTRACT/OPERATION, of the contract that

@@ -498,7 +498,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         usual: &str,
         notes: &mut Vec<(Name, Name)>,
     ) -> Vec<Hold<Struct>> {
-        let mut raises: Vec<Hold<Struct>> = Vec::new();
+        let (mut raises, mut families) = (Vec::new(), Vec::new());
         for fault in node.all("fault") {
             let Some(message) = fault.qname("message") else { continue };
             let Some(message) = self.messages.get(&message).copied() else { continue };
@@ -522,7 +522,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 }
             };
             let typed = match (&named, found) {
-                // A detail is what it is declared to be, whatever extends it.
+                // The types that extend it are exceptions of their own.
                 (Some(name), Some(found)) => match builtin::find(name) {
                     Some(typed) => Some(typed),
                     None => self.types.named(name, Some(found)),
@@ -547,22 +547,13 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 self.types.lost = None;
                 continue;
             };
-            let id = QName::parse(detail.get().map_or("", |detail| detail.id.as_ref()))
-                .unwrap_or_else(|| element.clone());
-            if !self.exceptions.iter().any(|(known, _)| *known == id) {
-                self.exceptions.push((id.clone(), detail.clone()));
-            }
-            if id != element {
-                notes.push((Name::from(format!("wcf:detail:{id}")), Name::from(element.to_string())));
-            }
             let action = fault.foreign(&ACTIONS, "Action").map(str::to_owned);
-            if let Some(action) = action.filter(|action| *action != format!("{usual}{}Fault", id.local)) {
-                notes.push((Name::from(format!("wcf:fault:{id}")), Name::from(action)));
-            }
-            if !raises.iter().any(|known| known.id == detail.id) {
-                raises.push(detail);
+            self.raise(&element, action.clone(), usual, &detail, notes, &mut raises);
+            if let Some(name) = named {
+                families.push((name, element, action, detail));
             }
         }
+        self.raise_derived(families, usual, notes, &mut raises);
         raises
     }
 }

@@ -73,6 +73,10 @@ pub struct DeclaredFault {
     pub detail: QName,
     /// The action of the fault.
     pub action: Arc<str>,
+    /// Whether the element alone does not say which exception it is: the detail tells its type (`xsi:type`).
+    pub told: bool,
+    /// Whether it is known by its type alone: it extends the one that the contract declares.
+    pub derived: bool,
 }
 
 impl Plan {
@@ -184,10 +188,19 @@ impl Plan {
             Layout::new(wrapper, &namespace, fields, &result, own)
         };
         // An exception is known by its identifier; contracts written by hand have names only.
-        let declared = |detail: &Hold<Struct>| DeclaredFault {
-            id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
-            detail: names::detail(operation, detail),
-            action: names::fault_action(interface, operation, detail).into(),
+        let declared = |detail: &Hold<Struct>| {
+            let element = names::detail(operation, detail);
+            let is_derived = |detail: &Struct| names::base_detail(operation, detail).is_some();
+            let alike =
+                |other: &&Hold<Struct>| !is_derived(other) && names::detail(operation, other) == element;
+            let derived = is_derived(detail);
+            DeclaredFault {
+                id: if detail.id.is_empty() { detail.name.clone() } else { detail.id.clone() },
+                action: names::fault_action(interface, operation, detail).into(),
+                told: derived || operation.raises.iter().filter(alike).nth(1).is_some(),
+                derived,
+                detail: element,
+            }
         };
         let action: Arc<str> = action.into();
         let said = note(&operation.notes, names::SOAP_ACTION);
@@ -235,6 +248,40 @@ impl Plan {
     pub fn fault(&self, exception: &Struct) -> Option<&DeclaredFault> {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         self.faults.iter().find(|declared| declared.id == *id)
+    }
+
+    /// The exception that a fault's detail is: an element of this namespace and name, which may tell its type. Several may be
+    /// called so: what extends a declared type, and all of a service to Axis (`fault`). Then the type says which it is.
+    pub(crate) fn told(
+        &self,
+        (namespace, local): &(String, String),
+        kind: Option<&(String, String)>,
+    ) -> Option<&DeclaredFault> {
+        let named = |exact: bool| {
+            let mut found = self.faults.iter().filter(move |declared| {
+                declared.detail.local == *local && (!exact || declared.detail.namespace == *namespace)
+            });
+            Some((found.next()?, found))
+        };
+        if let Some((first, others)) = named(true).or_else(|| named(false)) {
+            let mut all = std::iter::once(first).chain(others);
+            if let Some((namespace, local)) = kind {
+                let is_kind = |declared: &&DeclaredFault| {
+                    QName::parse(&declared.id)
+                        .is_some_and(|id| id.namespace == *namespace && id.local == *local)
+                };
+                // A type that has a fault of its own may come in the element of its base.
+                return match all.find(is_kind).or_else(|| self.faults.iter().find(is_kind)) {
+                    None if !first.told => Some(first),
+                    found => found,
+                };
+            }
+            let mut declared = all.filter(|declared| !declared.derived);
+            return declared.next().filter(|_| declared.next().is_none());
+        }
+        // Axis 1 calls the element of a detail as the exception's class is called in Java, `shop.Closed`.
+        let (_, class) = local.rsplit_once('.').filter(|_| namespace.is_empty())?;
+        self.faults.iter().find(|declared| QName::parse(&declared.id).is_some_and(|id| id.local == class))
     }
 }
 

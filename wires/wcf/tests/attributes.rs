@@ -315,7 +315,7 @@ fn details_of_faults_have_attributes() {
         let mut out = SendBuffer::new();
         let fields = Shape::Struct(shape.clone());
         let encode = |sink: &mut dyn Sink| value.encode(&fields, sink);
-        write_detail(form, shape, None, &mut Outgoing::statics(), &encode, &mut out).unwrap();
+        write_detail(form, shape, None, false, &mut Outgoing::statics(), &encode, &mut out).unwrap();
         out.to_vec()
     };
     let firm = record(&[

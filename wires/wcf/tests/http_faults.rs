@@ -119,7 +119,8 @@ fn a_detail_may_be_a_plain_value() {
     for form in [Form::Text, Form::Binary] {
         let mut out = SendBuffer::new();
         let encode = |sink: &mut dyn Sink| value.encode(&shape, sink);
-        write_detail(form, &detail, Some(&element), &mut Outgoing::statics(), &encode, &mut out).unwrap();
+        write_detail(form, &detail, Some(&element), false, &mut Outgoing::statics(), &encode, &mut out)
+            .unwrap();
         if form == Form::Text {
             let text = String::from_utf8(out.to_vec()).unwrap();
             assert!(
@@ -128,5 +129,79 @@ fn a_detail_may_be_a_plain_value() {
             );
         }
         assert_eq!(decode(form, &out.to_vec(), &StringTable::default(), &shape), value);
+    }
+}
+
+/// A fault of `Trouble`, which `Worse` extends, and `Worst` in another namespace.
+const FAMILY: &str = r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:t="urn:t" xmlns:o="urn:o" targetNamespace="urn:t"
+  xmlns:w="http://www.w3.org/2006/05/addressing/wsdl" xmlns:s="http://www.w3.org/2001/XMLSchema"><types>
+  <s:schema targetNamespace="urn:o" elementFormDefault="qualified">
+    <s:complexType name="Worst"><s:complexContent><s:extension base="t:Worse"><s:sequence><s:element name="Most" type="s:int"/></s:sequence></s:extension></s:complexContent></s:complexType>
+  </s:schema>
+  <s:schema targetNamespace="urn:t" elementFormDefault="qualified">
+    <s:complexType name="Trouble"><s:sequence><s:element name="Why" type="s:string"/></s:sequence></s:complexType>
+    <s:element name="Trouble" nillable="true" type="t:Trouble"/>
+    <s:complexType name="Worse"><s:complexContent><s:extension base="t:Trouble"><s:sequence><s:element name="More" type="s:int"/></s:sequence></s:extension></s:complexContent></s:complexType>
+    <s:element name="Say"><s:complexType><s:sequence><s:element name="text" type="s:string"/></s:sequence></s:complexType></s:element>
+    <s:element name="SayResponse"><s:complexType><s:sequence/></s:complexType></s:element>
+  </s:schema></types>
+  <message name="in"><part name="parameters" element="t:Say"/></message>
+  <message name="out"><part name="parameters" element="t:SayResponse"/></message>
+  <message name="no"><part name="detail" element="t:Trouble"/></message>
+  <portType name="M"><operation name="Say"><input message="t:in"/><output message="t:out"/>
+    <fault name="TroubleFault" message="t:no" w:Action="urn:t/M/SayTroubleFault"/></operation></portType></definitions>"#;
+
+/// .NET and Mono write a detail of a derived type in the element of the declared one, with its type.
+#[test]
+fn a_detail_of_a_derived_type_keeps_its_members() {
+    let contract = everywire_idl::wsdl::parse(FAMILY, "t.wsdl").unwrap();
+    let printed = everywire_idl::wsdl::print(&contract).unwrap();
+    assert_eq!(printed.matches("_FaultMessage\">").count(), 1, "{printed}");
+    let again = everywire_idl::wsdl::parse(&printed, "printed.wsdl").unwrap();
+    let spaces = "xmlns='urn:t' xmlns:o='urn:o' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'";
+    let integer = |name: &str, value| (name.to_owned(), Value::Integer(value));
+    let why = ("Why".to_owned(), Value::Text("so".to_owned()));
+    let (more, most) = (integer("More", 2), integer("Most", 3));
+    let inside = "<Why>so</Why><More>2</More>";
+    let worst = format!("{inside}<o:Most>3</o:Most>");
+    let cases = [
+        ("", "{urn:t}Trouble", "<Why>so</Why>", vec![why.clone()]),
+        ("i:type='Trouble'", "{urn:t}Trouble", "<Why>so</Why>", vec![why.clone()]),
+        ("i:type='Worse'", "{urn:t}Worse", inside, vec![why.clone(), more.clone()]),
+        ("i:type='o:Worst'", "{urn:o}Worst", &worst, vec![why, more, most]),
+    ];
+    for contract in [contract, again] {
+        let interface: &Interface = contract.interfaces().next().unwrap();
+        let operation = &interface.operations[0];
+        let ids: Vec<_> = operation.raises.iter().map(|detail| &*detail.id).collect();
+        assert_eq!(ids, ["{urn:t}Trouble", "{urn:t}Worse", "{urn:o}Worst"]);
+        for (kind, id, inside, value) in &cases {
+            let detail = operation.raises.iter().find(|detail| &*detail.id == *id).unwrap();
+            let shape = Shape::Struct(detail.clone());
+            let element = format!("<Trouble {spaces} {kind}>{inside}</Trouble>");
+            let Outcome::Raised(raised) = answered_to(interface, &element) else { panic!("{element}") };
+            assert_eq!(&*raised.id, *id);
+            let read = raised.body.read(|source| Value::decode(&shape, source)).unwrap();
+            assert_eq!(read, Value::Struct(value.clone()));
+
+            // As a service raises it, its client reads it.
+            let place = place_with("basic://127.0.0.1:0", interface);
+            let mut server = everywire_wcf::http::Accepting::new(&place);
+            let body = envelope("<Say xmlns=\"urn:t\"><text>x</text></Say>");
+            let head = "Content-Type: text/xml; charset=utf-8\r\nSOAPAction: \"urn:t/M/Say\"\r\n";
+            send(&mut server, &post("/echo", head, body.as_bytes())).unwrap();
+            let call = calls(&mut server).remove(0);
+            let exception = Value::Struct(value.clone());
+            let fields = |sink: &mut dyn Sink| exception.encode(&shape, sink);
+            server.answer(call.id, Answer::Raised { shape: detail, fields: &fields }).unwrap();
+            let said = told(&mut server);
+            assert!(said.contains("<Trouble xmlns=\"urn:t\""), "{said}");
+            assert_eq!(said.contains(":type="), value.len() > 1, "{said}");
+            let detail = said.split_once("<detail>").unwrap().1.split_once("</detail>").unwrap().0;
+            let Outcome::Raised(raised) = answered_to(interface, detail) else { panic!("{said}") };
+            assert_eq!(&*raised.id, *id, "{said}");
+            let read = raised.body.read(|source| Value::decode(&shape, source)).unwrap();
+            assert_eq!(read, exception);
+        }
     }
 }

@@ -325,7 +325,7 @@ fn a_fault_detail_is_an_element_of_its_own() {
     let whole = Shape::Struct(Hold::new(shape.clone()));
     let mut out = SendBuffer::new();
     let visit = |sink: &mut dyn Sink| value.encode(&whole, sink);
-    write_detail(Form::Text, &shape, None, &mut Outgoing::inline(), &visit, &mut out).unwrap();
+    write_detail(Form::Text, &shape, None, false, &mut Outgoing::inline(), &visit, &mut out).unwrap();
     let detail = String::from_utf8(out.to_vec()).unwrap();
     let expected = "<MyFault xmlns=\"urn:peers\" xmlns:i=\"http://www.w3.org/2001/XMLSchema-instance\"><Code>7</Code>\
                     <Reason>typed</Reason></MyFault>";
@@ -333,7 +333,8 @@ fn a_fault_detail_is_an_element_of_its_own() {
     // The contract may call the element otherwise than the type (JAX-WS).
     let element = QName::new("urn:shop", "Fault");
     let mut out = SendBuffer::new();
-    write_detail(Form::Text, &shape, Some(&element), &mut Outgoing::inline(), &visit, &mut out).unwrap();
+    write_detail(Form::Text, &shape, Some(&element), false, &mut Outgoing::inline(), &visit, &mut out)
+        .unwrap();
     let named = String::from_utf8(out.to_vec()).unwrap();
     let members =
         "<b:Code xmlns:b=\"urn:peers\">7</b:Code><b:Reason xmlns:b=\"urn:peers\">typed</b:Reason></Fault>";
@@ -353,7 +354,7 @@ fn a_fault_detail_is_an_element_of_its_own() {
     assert_eq!(count, 2);
 
     let mut out = SendBuffer::new();
-    write_detail(Form::Binary, &shape, None, &mut Outgoing::statics(), &visit, &mut out).unwrap();
+    write_detail(Form::Binary, &shape, None, false, &mut Outgoing::statics(), &visit, &mut out).unwrap();
     assert_eq!(meaning(&to_xml(&out.to_vec(), static_word).unwrap()), meaning(&detail));
     let body = body_with(Form::Binary, out.to_vec(), 0, BodyContext::default(), Budget::default());
     assert_eq!(body.read(|source| Value::decode(&whole, source)).unwrap(), value);

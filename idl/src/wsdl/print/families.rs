@@ -5,7 +5,7 @@
 //! it. A type may be in several families; its base is the nearest one.
 
 use super::super::marks::CHOICES;
-use super::super::names::QName;
+use super::super::names::{self, QName};
 use everywire_model::shape::{Struct, Union};
 use everywire_model::{Hold, Interface, Shape};
 use std::collections::{HashMap, HashSet};
@@ -29,6 +29,15 @@ impl Families {
                 pending.extend([&operation.arguments, &operation.results]);
                 let details = operation.raises.iter().flat_map(|detail| detail.fields.iter());
                 pending.extend(details.map(|field| &field.shape));
+                for derived in operation.raises.iter() {
+                    let base = names::base_detail(operation, derived);
+                    let is_base = |detail: &&Hold<Struct>| QName::parse(&detail.id) == base;
+                    if base.is_some()
+                        && let Some(base) = operation.raises.iter().find(is_base)
+                    {
+                        families.learn(base, derived);
+                    }
+                }
             }
             pending.extend(interface.signals.iter().map(|signal| &signal.fields));
         }
@@ -74,21 +83,24 @@ impl Families {
             _ => None,
         });
         let Some(base) = structs.next() else { return };
-        for derived in structs {
-            let Some(name) = QName::parse(&derived.id) else { continue };
-            let extends = derived.fields.len() >= base.fields.len()
-                && base
-                    .fields
-                    .iter()
-                    .zip(derived.fields.iter())
-                    .all(|(own, inherited)| own.name == inherited.name);
-            let nearer = self.bases.get(&name).is_none_or(|known| {
-                known.fields.len() < base.fields.len()
-                    || (known.fields.len() == base.fields.len() && self.extends(&base.id, &known.id))
-            });
-            if extends && nearer {
-                self.bases.insert(name, base.clone());
-            }
+        structs.for_each(|derived| self.learn(base, derived));
+    }
+
+    /// Learns that one type may extend another, directly or not.
+    fn learn(&mut self, base: &Hold<Struct>, derived: &Hold<Struct>) {
+        let Some(name) = QName::parse(&derived.id) else { return };
+        let extends = derived.fields.len() >= base.fields.len()
+            && base
+                .fields
+                .iter()
+                .zip(derived.fields.iter())
+                .all(|(own, inherited)| own.name == inherited.name);
+        let nearer = self.bases.get(&name).is_none_or(|known| {
+            known.fields.len() < base.fields.len()
+                || (known.fields.len() == base.fields.len() && self.extends(&base.id, &known.id))
+        });
+        if extends && nearer {
+            self.bases.insert(name, base.clone());
         }
     }
 

@@ -182,6 +182,12 @@ impl Messages<'_, '_> {
             let element = names::detail(operation, detail);
             let value = plain::value(detail, &element).cloned();
             let shape = value.unwrap_or_else(|| Shape::Struct(Hold::clone(detail)));
+            // The fault of the base declares it; only its type is to be there.
+            if names::base_detail(operation, detail).is_some() {
+                self.schemas.refer_to(&element.namespace, &shape)?;
+                self.schemas.settle()?;
+                continue;
+            }
             let kind = self.schemas.refer_to(&element.namespace, &shape)?;
             let mut paper = Paper::at(1);
             let said = [("name", element.local.as_str()), ("nillable", "true"), ("type", &kind)];

@@ -28,6 +28,8 @@ pub struct Layout {
     /// Whether the wrapper declares the namespace of `i:nil`.
     /// Details of faults do, as Microsoft writes them.
     pub(super) instance: bool,
+    /// The type that the wrapper tells (`i:type`).
+    pub(super) told: Option<(NamespaceId, Term)>,
     pub(super) graph: Graph,
 }
 
@@ -65,7 +67,7 @@ impl Layout {
         let wrapper_namespace =
             wrapper.as_ref().map_or(namespace, |name| graph.add_namespace(&name.namespace));
         let wrapper = wrapper.map(|name| (Term::new(&name.namespace), Term::new(&name.local)));
-        Self { wrapper, wrapper_namespace, members, headers, is_plain, instance: false, graph }
+        Self { wrapper, wrapper_namespace, members, headers, is_plain, instance: false, told: None, graph }
     }
 
     /// Namespace and name of the element around the values.
@@ -105,12 +107,16 @@ impl Layout {
     }
 
     /// A layout of a struct as an element of its own.
-    /// The wrapper is `element`, or has the struct's own name; its members are in the struct's namespace.
-    pub(super) fn detail(shape: &Struct, element: Option<&QName>) -> Self {
+    /// The wrapper is `element`, or has the struct's own name; its members are in the struct's namespace. `told`: it tells its
+    /// type.
+    pub(super) fn detail(shape: &Struct, element: Option<&QName>, told: bool) -> Self {
         let own = names::type_name(&shape.id, &shape.name);
-        let namespace = own.namespace.clone();
-        let name = element.cloned().unwrap_or(own);
+        let name = element.unwrap_or(&own).clone();
         let fields = Shape::Struct(Hold::new(shape.clone()));
-        Self { instance: true, ..Self::new(Some(name), &namespace, &fields, "", &[]) }
+        let mut layout = Self { instance: true, ..Self::new(Some(name), &own.namespace, &fields, "", &[]) };
+        if told {
+            layout.told = Some((layout.graph.add_namespace(&own.namespace), Term::new(&own.local)));
+        }
+        layout
     }
 }

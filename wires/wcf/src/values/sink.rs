@@ -435,7 +435,8 @@ pub(crate) fn write_rest(
     written
 }
 
-/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type.
+/// Appends one struct as an element: the detail of a fault, called as the contract says (`element`), or else as its type; `told`:
+/// the element tells its type (`xsi:type`).
 ///
 /// # Errors
 /// As [`write_body`].
@@ -443,11 +444,12 @@ pub fn write_detail(
     form: Form,
     shape: &Struct,
     element: Option<&QName>,
+    told: bool,
     words: &mut Outgoing,
     fields: &dyn Encode,
     out: &mut SendBuffer,
 ) -> Visit<()> {
-    write_body(form, &Layout::detail(shape, element), words, fields, out).map(drop)
+    write_body(form, &Layout::detail(shape, element, told), words, fields, out).map(drop)
 }
 
 /// The bound of a sequence, or the length of an array.

@@ -27,7 +27,7 @@ use super::state::{InboundCall, Refusal, Side, SoapChannel, beside, know};
 use super::wrapping::wrong_wrapper;
 use crate::dictionary::split;
 use crate::limits::MAX_NAME;
-use crate::plan::{DeclaredFault, Plan};
+use crate::plan::Plan;
 use crate::soap::cursor::Document;
 use crate::soap::faults::{Fault, FaultContents, failure, said};
 use crate::soap::head::{First, Head, Message};
@@ -37,7 +37,6 @@ use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::parameters;
 use crate::soap::rm::{InboundMessage, ReceivedMessage, Verdict};
 use crate::soap::security;
-use crate::values::QName;
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
@@ -290,7 +289,8 @@ impl SoapChannel {
             Ok(fault) => fault,
             Err(failure) => return Outcome::Failed(failure.with_completed(Completed::Maybe)),
         };
-        match declared(plan, &fault) {
+        let declared = fault.first.as_ref().and_then(|first| plan.told(first, fault.kind.as_ref()));
+        match declared {
             Some(declared) => {
                 let body = self.body(document.clone(), BodyStart::outside(fault.detail));
                 Outcome::raised(declared.id.to_string(), body)
@@ -572,27 +572,4 @@ impl SoapChannel {
         let incoming = Incoming { id, sender, key, interface, operation, body, expects };
         self.events.push_back(Event::Call(Box::new(incoming)));
     }
-}
-
-/// The exception that a fault's detail is. Where several are called so, as Axis calls all of a service `fault`, the detail
-/// says of which type it is.
-fn declared<'p>(plan: &'p Plan, fault: &Fault) -> Option<&'p DeclaredFault> {
-    let (namespace, local) = fault.first.as_ref()?;
-    let named = |exact: bool| {
-        let mut found = plan.faults.iter().filter(move |declared| {
-            declared.detail.local == **local && (!exact || declared.detail.namespace == **namespace)
-        });
-        Some((found.next()?, found))
-    };
-    if let Some((first, mut others)) = named(true).or_else(|| named(false)) {
-        let Some(second) = others.next() else { return Some(first) };
-        let (namespace, local) = fault.kind.as_ref()?;
-        let is_kind = |declared: &&DeclaredFault| {
-            QName::parse(&declared.id).is_some_and(|id| id.namespace == *namespace && id.local == *local)
-        };
-        return [first, second].into_iter().chain(others).find(is_kind);
-    }
-    // Axis 1 calls the element of a detail as the exception's class is called in Java, `shop.Closed`.
-    let (_, class) = local.rsplit_once('.').filter(|_| namespace.is_empty())?;
-    plan.faults.iter().find(|declared| QName::parse(&declared.id).is_some_and(|id| id.local == class))
 }

@@ -25,14 +25,14 @@ use super::compose::message;
 use super::plans::OperationSourceRef;
 use super::resuming;
 use super::state::{InboundCall, Side, SoapChannel, WrittenCall, WrittenReply, know};
-use crate::plan::Plan;
+use crate::plan::{DeclaredFault, Plan};
 use crate::soap::faults::{FaultContents, said};
 use crate::soap::ids::MessageId;
 use crate::soap::put::ElementWriter;
 use crate::soap::rm::{Origin, Outbound};
 use crate::soap::template::{HeadContents, Template};
 use crate::soap::{blocks, security};
-use crate::values::{QName, write_body, write_detail, write_rest};
+use crate::values::{write_body, write_detail, write_rest};
 use bytes::Bytes;
 use everywire_model::shape::Struct;
 use everywire_model::visit::{Encode, Visit};
@@ -440,7 +440,7 @@ impl SoapChannel {
         let reason = "The creator of this fault did not specify a Reason.".to_owned();
         let said =
             FaultContents { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
-        let detail = Some((shape, declared.map(|declared| &declared.detail), fields));
+        let detail = Some((shape, declared, fields));
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
         self.put_fault(&said, call.message_id.as_ref(), echoed, &[], detail, out)
     }
@@ -468,7 +468,7 @@ impl SoapChannel {
         relates_to: Option<&MessageId>,
         echoed: &[u8],
         not_understood: &[(String, String)],
-        detail: Option<(&Struct, Option<&QName>, &dyn Encode)>,
+        detail: Option<(&Struct, Option<&DeclaredFault>, &dyn Encode)>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
@@ -482,8 +482,10 @@ impl SoapChannel {
             let bytes = put.into_bytes();
             let (before, after) = bytes.split_at_checked(at).unwrap_or((&bytes, &[]));
             out.flat().extend_from_slice(before);
-            if let Some((shape, element, fields)) = detail {
-                write_detail(dialect.form, shape, element, words, fields, out)?;
+            if let Some((shape, declared, fields)) = detail {
+                let element = declared.map(|declared| &declared.detail);
+                let told = declared.is_some_and(|declared| declared.told);
+                write_detail(dialect.form, shape, element, told, words, fields, out)?;
             }
             out.flat().extend_from_slice(after);
             Ok(None)

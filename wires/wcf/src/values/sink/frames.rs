@@ -341,7 +341,10 @@ impl ElementSink<'_> {
             self.default = Some(layout.wrapper_namespace);
             self.base.ends = true;
             if layout.instance {
-                self.declare_instance()?;
+                match layout.told.clone() {
+                    Some((namespace, local)) => self.tell_type(0, namespace, &local)?,
+                    None => self.declare_instance()?,
+                }
                 self.begin_attributes()?;
             }
         }
