@@ -61,6 +61,14 @@ pub(super) fn parameters(name: &str, request: Vec<Field>, mut reply: Vec<Field>)
     (parameters, returns)
 }
 
+/// Whether a second element of a reply is an `out` parameter that is called as the element of the return value before it:
+/// `int Get(out int GetResult)` of .NET.
+pub(super) fn is_beside_result(operation: &str, before: &[Field], name: &str) -> bool {
+    let is_result = name.strip_suffix("Result") == Some(operation);
+    let mut same = before.iter().map(|field| &*field.name).enumerate().filter(|(_, known)| *known == name);
+    is_result && same.next().is_some_and(|(at, _)| at == 0) && same.next().is_none()
+}
+
 /// Whether two members are one parameter: with the same mark, the same presence and the same type.
 fn same(one: &Shape, other: &Shape) -> bool {
     if Mark::of(one) != Mark::of(other) || marks::namespace(one) != marks::namespace(other) {

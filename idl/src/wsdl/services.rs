@@ -20,7 +20,7 @@ use super::limits::PORTS;
 use super::marks;
 use super::members::{MemberPosition, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
-use super::parameters::{parameters, wrapped};
+use super::parameters::{is_beside_result, parameters, wrapped};
 use super::ports::Port;
 use super::tree::{Node, WSDL};
 use super::types::Types;
@@ -405,8 +405,14 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                                 content.members = Some(global.namespace);
                             }
                             let (field, _) = self.types.member(&element, member, place)?;
-                            if taken.insert(field.name.clone()) {
+                            let is_result = output && is_beside_result(operation, &inner, &field.name);
+                            if taken.insert(field.name.clone()) || is_result {
                                 inner.push(field);
+                            } else {
+                                self.types.remark(format!(
+                                    "{of}.{operation}: a second parameter {} is left out; messages that have it are refused",
+                                    field.name
+                                ));
                             }
                         }
                         content.wrapper = Some(element);

@@ -185,7 +185,7 @@ impl Plan {
             let namespace = names::members(interface, operation, reply);
             let held = |field: &Field| headers.iter().any(|(name, _)| *name == field.name);
             let own: &[_] = if fields.fields().iter().any(held) { &headers } else { &[] };
-            Layout::new(wrapper, &namespace, fields, &result, own)
+            Layout::new(wrapper, &namespace, fields, if reply { &result } else { "" }, own)
         };
         // An exception is known by its identifier; contracts written by hand have names only.
         let declared = |detail: &Hold<Struct>| {

@@ -38,6 +38,7 @@ mod reliable_ends;
 mod reliable_http;
 mod reliable_waits;
 mod replay;
+mod results;
 mod sessions_end;
 mod shelf;
 mod soap;

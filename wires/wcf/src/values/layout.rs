@@ -45,15 +45,15 @@ impl Layout {
     ) -> Self {
         let fields = fields.fields();
         let (mut graph, mut members) = Graph::of_fields(fields, namespace);
-        for (member, field) in members.iter_mut().zip(fields) {
-            if field.name == "return" && !result.is_empty() {
-                member.name = Term::new(result);
-                // Each item is an element of that name then.
-                if let (MemberForm::Items, Some(Node::Items { item, .. })) =
-                    (member.place, graph.nodes.get_mut(member.node))
-                {
-                    item.name = member.name.clone();
-                }
+        // A parameter may be called `return`, too, and stands behind what the operation returns.
+        let mut returned = members.iter_mut().zip(fields).filter(|(_, field)| field.name == "return");
+        if let Some((member, _)) = returned.next().filter(|_| !result.is_empty()) {
+            member.name = Term::new(result);
+            // Each item is an element of that name then.
+            if let (MemberForm::Items, Some(Node::Items { item, .. })) =
+                (member.place, graph.nodes.get_mut(member.node))
+            {
+                item.name = member.name.clone();
             }
         }
         // Fields that travel beside the body are taken out of it by the sink.

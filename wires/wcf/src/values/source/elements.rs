@@ -293,9 +293,20 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let frame = self.frames.last().unwrap_or(&self.base);
         let Kind::Struct(fields, wraps) = &frame.kind else { return self.wrong(Violation::Misuse) };
         let members = frame.jumble.as_ref().map(|jumble| jumble.members.as_slice()).unwrap_or_default();
-        match members.iter().find(|(name, _)| is_field(fields, index, name, *wraps)) {
-            Some((_, at)) => {
-                self.cursor.seek(*at, frame.depth);
+        let mut found =
+            members.iter().filter(|(name, _)| is_field(fields, index, name, *wraps)).map(|(_, at)| *at);
+        let (first, second, depth) = (found.next(), found.next(), frame.depth);
+        let place = match (first, second, fields.fields.get(index)) {
+            (Some(first), Some(second), Some(field)) if *wraps && index > 0 => {
+                // A parameter that is called as the result's element stands behind that one.
+                let (name, fields) = (field.name.clone(), fields.clone());
+                Some(if self.result(&fields, true)? == Some(&*name) { second } else { first })
+            }
+            _ => first,
+        };
+        match place {
+            Some(at) => {
+                self.cursor.seek(at, depth);
                 self.cursor.enter()
             }
             None => self.missing(index),
@@ -388,7 +399,10 @@ impl<'f> Expected<'f> {
         {
             return Ok(());
         }
-        let Some(left) = self.left.get_mut(index) else { return Ok(()) };
+        // A parameter may be called as the result's element is, which stands before it.
+        let result =
+            fields.iter().position(is_result).filter(|at| self.left.get(*at).is_some_and(|left| *left > 0));
+        let Some(left) = self.left.get_mut(result.unwrap_or(index)) else { return Ok(()) };
         *left = left.checked_sub(1).ok_or_else(|| named(Violation::RepeatedElement, name, at))?;
         Ok(())
     }
