@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::common::arguments;
 use crate::http_support::*;
 use everywire_model::*;
+use everywire_wcf::dictionary::{Outgoing, static_word};
+use everywire_wcf::nbfx::xml::to_xml;
+use everywire_wcf::values::{Form, write_body};
 use std::time::Instant;
 
 /// What a server says to `Say` with this body, and how many calls it has then.
@@ -84,4 +88,43 @@ fn an_answer_of_another_operation_is_a_failure() {
     contract.operations.to_mut()[0].notes.to_mut().push(("wcf:style".into(), "rpc".into()));
     let other = "<n:return xmlns:n=\"urn:n\"><SayResult>y</SayResult></n:return>";
     assert!(matches!(answered(&contract, 0, other), Outcome::Done(_)));
+}
+
+/// What stands in the body of a request whose caller has no values to write, and in that of the answer to it.
+fn empty(bare: bool) -> [String; 2] {
+    let mut contract = interface();
+    let operation = Operation::new("Ping", vec![], Shape::Void);
+    let notes = if bare { vec![("wcf:bare".into(), "".into())] } else { vec![] };
+    contract.operations = vec![Operation { notes: notes.into(), ..operation }].into();
+    let way = way("basic://127.0.0.1:8000/echo");
+    let mut client = connecting(&way);
+    let method = Method::Typed { interface: Some(&contract), operation: &contract.operations[0] };
+    let call = Call { profile: &way, method, arguments: &visit::Nothing, expects: Expects::Reply };
+    client.start(Instant::now(), &call).unwrap();
+    let request = told(&mut client);
+    let place = place_with("basic://127.0.0.1:0", &contract);
+    let mut server = everywire_wcf::http::Accepting::new(&place);
+    send(&mut server, request.as_bytes()).unwrap();
+    let call = calls(&mut server).remove(0);
+    server.answer(call.id, Answer::Done(&visit::Nothing)).unwrap();
+    [request, told(&mut server)].map(|message| {
+        let (_, body) = message.split_once("<s:Body").unwrap();
+        body.split_once('>').unwrap().1.split_once("</s:Body>").unwrap_or_default().0.to_owned()
+    })
+}
+
+/// .NET refuses a body without the element of its operation.
+#[test]
+fn a_body_without_values_has_its_element() {
+    let [request, answer] = empty(false);
+    assert_eq!(request, "<Ping xmlns=\"http://tempuri.org/\"/>");
+    assert_eq!(answer, "<PingResponse xmlns=\"http://tempuri.org/\"/>");
+    assert_eq!(empty(true), ["", ""]);
+    // In binary form as well, where no template has begun it.
+    let none =
+        Shape::Struct(Hold::new(shape::Struct { name: "".into(), id: "".into(), fields: vec![].into() }));
+    let mut out = SendBuffer::new();
+    let (layout, words) = (arguments("Ping", "urn:p", &none), &mut Outgoing::statics());
+    write_body(Form::Binary, &layout, words, &visit::Nothing, &mut out).unwrap();
+    assert_eq!(to_xml(&out.to_vec(), static_word).unwrap(), "<Ping xmlns=\"urn:p\"/>");
 }

@@ -124,9 +124,18 @@ impl<'s> ElementSink<'s> {
         if !self.frames.is_empty() || self.base.is_open() {
             return Err(misuse());
         }
-        // Where nothing at all was written, nobody has ended the wrapper.
-        if self.is_started && !self.base.ends {
-            self.output.end();
+        // Who has no values to write opens nothing, and so nobody has begun the wrapper, or ended it. Services want it all the
+        // same (WS-I Basic Profile 1.1, R2712).
+        if !self.base.ends && self.base.index == 0 {
+            let layout = self.graphs.layout().filter(|_| !self.is_started);
+            let wrapper = layout.and_then(|layout| layout.wrapper.as_ref());
+            if let Some((namespace, name)) = wrapper {
+                self.output.start(0, name);
+                self.output.xmlns(0, namespace);
+            }
+            if self.is_started || wrapper.is_some() {
+                self.output.end();
+            }
         }
         Ok(self.headers.take())
     }
