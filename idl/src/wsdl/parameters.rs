@@ -5,7 +5,7 @@ use super::marks::{self, Mark, unmarked};
 use super::tree::Node;
 use super::types::many;
 use everywire_model::shape::Field;
-use everywire_model::{Direction, Parameter, Shape};
+use everywire_model::{Direction, Hold, Parameter, Shape};
 
 /// The members of a type that stands around parameters, each with whether it may be left out. None where the type is a value of
 /// its own. Its members must be plain elements in one sequence, or alone in a choice, as our own descriptions have them.
@@ -20,6 +20,17 @@ pub(super) fn wrapped<'n, 't>(own: &'n Node<'t>) -> Option<Vec<(&'n Node<'t>, bo
                 .collect()
         }
         Some(_) => None,
+    }
+}
+
+/// The value of an element of its own, a bare part or a header, which may be nil where the element says so and no empty value says
+/// the same.
+pub(super) fn or_nil(element: &Node<'_>, shape: Shape) -> Shape {
+    let is_value = matches!(shape, Shape::Optional(_)) || builtin::is_emptiable(&shape);
+    if element.get("nillable") == Some("true") && !is_value {
+        Shape::Optional(Hold::new(shape))
+    } else {
+        shape
     }
 }
 

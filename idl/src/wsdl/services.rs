@@ -20,7 +20,7 @@ use super::limits::PORTS;
 use super::marks;
 use super::members::{MemberPosition, is_schema, is_serialized};
 use super::names::{self, QName, identifier, is_name};
-use super::parameters::{is_beside_result, parameters, wrapped};
+use super::parameters::{is_beside_result, or_nil, parameters, wrapped};
 use super::ports::Port;
 use super::tree::{Node, WSDL};
 use super::types::Types;
@@ -421,12 +421,13 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                     None => {
                         content.bare = true;
                         let typed = self.types.element(&QName::new(element.namespace.clone(), ""), found)?.1;
+                        let shape = or_nil(found, typed.shape);
                         // Elements are of a schema, whose namespace need not be that of the port type.
                         let own = content.members.get_or_insert_with(|| element.namespace.clone());
                         let shape = if *own == element.namespace {
-                            typed.shape
+                            shape
                         } else {
-                            marks::within(&element.namespace, typed.shape)
+                            marks::within(&element.namespace, shape)
                         };
                         content.fields.push(Field { name: Name::from(element.local), shape });
                     }
@@ -461,7 +462,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             let Some(element) = part.qname("element") else { continue };
             let of_it = QName::new(element.namespace.clone(), "");
             let found = self.global(&element, part);
-            let Some((_, typed)) = found.and_then(|found| self.types.element(&of_it, found)) else {
+            let typed = found.and_then(|found| Some((found, self.types.element(&of_it, found)?.1)));
+            let Some((found, typed)) = typed else {
                 // What is not known cannot be sent; the operation itself can.
                 let lost = self.types.lost.take()?;
                 self.types.remark(format!("the header {element} is left out: {lost}"));
@@ -469,7 +471,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             };
             let name = Name::from(element.local.clone());
             if taken.insert(name.clone()) {
-                content.headers.push((Field { name, shape: typed.shape }, element));
+                content.headers.push((Field { name, shape: or_nil(found, typed.shape) }, element));
             }
         }
         Some(content)

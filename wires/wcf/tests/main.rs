@@ -30,6 +30,7 @@ mod inherited;
 mod lists;
 mod markup;
 mod nbfx_vectors;
+mod nothing;
 mod objects;
 mod passing;
 mod places;
