@@ -228,7 +228,11 @@ impl<'n, 't> Types<'n, 't, '_> {
         if members.taken.insert(field.name.to_string()) || members.make_room(&field.name) {
             members.fields.push(field);
         } else {
-            self.remark(format!("{of}: a second member {} is left out", field.name));
+            let space = marks::namespace(&field.shape).unwrap_or(&of.namespace);
+            let second = QName::new(space, field.name.to_string());
+            self.remark(format!(
+                "{of}: a second member {second} is left out; a message that has both is refused"
+            ));
         }
         typed.depth
     }

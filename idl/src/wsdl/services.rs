@@ -410,7 +410,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                                 inner.push(field);
                             } else {
                                 self.types.remark(format!(
-                                    "{of}.{operation}: a second parameter {} is left out; messages that have it are refused",
+                                    "{of}.{operation}: a second parameter {} is left out; a message that has both is refused",
                                     field.name
                                 ));
                             }

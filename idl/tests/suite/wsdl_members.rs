@@ -171,6 +171,17 @@ fn what_is_left_out_is_named() {
     }
 }
 
+/// Members are known by their local names: of two that differ by their namespace alone the second has none.
+#[test]
+fn a_member_that_is_called_as_another_one_is_named() {
+    let contract = read(
+        r#"<s:element name="x" type="s:int"/>
+        <s:complexType name="A"><s:sequence><s:element name="x" form="unqualified" type="s:int"/><s:element ref="t:x"/></s:sequence></s:complexType>"#,
+    );
+    let wanted = "{urn:t}A: a second member {urn:t}x is left out; a message that has both is refused";
+    assert_eq!(unread(&contract), [wanted]);
+}
+
 #[test]
 fn circles_and_floods_are_refused() {
     let message = |schema: &str| parse(&described(schema), "t.wsdl").expect_err("it is wrong").to_string();
