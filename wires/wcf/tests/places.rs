@@ -141,6 +141,22 @@ fn the_name_of_an_item_may_be_a_word_or_stand_in_place() {
     assert_eq!(failure.code(), Some("nbfx UnexpectedElement"));
 }
 
+/// As Mono reads them. What lies between two numbers of the type is the nearer one.
+#[test]
+fn numbers_beyond_their_type_are_refused() {
+    for wrong in ["1E39", "-1e39", "3.5E38"] {
+        refused(&Shape::F32, wrong, "nbfx BadValue", "");
+        assert!(read(&Shape::F64, wrong).is_ok());
+    }
+    for (text, value) in [("1E-60", 0.0), ("3.40282347E+38", f32::MAX), ("INF", f32::INFINITY)] {
+        assert_eq!(read(&Shape::F32, text).unwrap(), Value::Float(value.into()));
+    }
+    for wrong in ["65536", "-1", "1114112"] {
+        refused(&Shape::WideChar, wrong, "nbfx BadValue", "");
+    }
+    assert_eq!(read(&Shape::WideChar, "65533").unwrap(), Value::Char('\u{fffd}'));
+}
+
 #[test]
 fn a_union_is_its_discriminator_and_the_arm_that_this_selects() {
     let arm = |label: i64, name: &'static str| Arm {

@@ -351,7 +351,10 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
 
     #[allow(clippy::cast_possible_truncation)]
     fn f32(&mut self) -> Visit<f32> {
-        self.f64().map(|value| value as f32)
+        let value = self.f64()?;
+        let narrow = value as f32;
+        // A number beyond the type's is none of its values (`XmlConvert.ToSingle` of .NET Framework and Mono).
+        self.expect((narrow.is_finite() || !value.is_finite()).then_some(narrow))
     }
 
     fn f64(&mut self) -> Visit<f64> {
@@ -361,7 +364,8 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
 
     fn char(&mut self, _: bool) -> Visit<char> {
         let Some(content) = self.scalar()? else { return Ok('\0') };
-        let value = content.integer().and_then(|code| char::from_u32(u32::try_from(code).ok()?));
+        // .NET's char is a unit of UTF-16.
+        let value = content.integer().and_then(|code| char::from_u32(u16::try_from(code).ok()?.into()));
         self.expect(value)
     }
 
