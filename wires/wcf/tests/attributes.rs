@@ -337,3 +337,29 @@ fn details_of_faults_have_attributes() {
     let written = detail(&shape("shop::Price"), &price, Form::Text);
     assert!(String::from_utf8(written).unwrap().ends_with("Currency=\"E\">1.5</Price>"));
 }
+
+/// An element has no two attributes of one name, by what their prefixes stand for (Namespaces in XML 1.0, 6.3).
+#[test]
+fn two_attributes_of_one_name_are_refused_in_text() {
+    let read = |attributes: &str| {
+        let xml = format!("<r xmlns:a='urn:a' xmlns:b='urn:a' xmlns:c='urn:c'><e {attributes}/></r>");
+        let mut reader = everywire_wcf::text::Reader::new(xml.as_bytes(), &ReaderQuotas::default());
+        loop {
+            match reader.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(failure) => return Some(failure.code().unwrap().to_owned()),
+            }
+        }
+    };
+    let many = "a:p='' a:q='' a:r='' a:s='' a:t=''";
+    for good in ["a:x='1' c:x='2' x='3'", "a:x='1' b:y='2'", "a:x='1' d:x='2' xmlns:d='urn:d'", many] {
+        assert_eq!(read(good), None, "{good}");
+    }
+    let late = format!("{many} b:t=''");
+    for wrong in ["a:x='1' b:x='2'", "c:x='' a:x='1' y='' b:x='2'", "a:x='1' d:x='2' xmlns:d='urn:a'", &late]
+    {
+        assert_eq!(read(wrong).as_deref(), Some("nbfx DuplicateAttribute"), "{wrong}");
+    }
+    assert_eq!(read("x='1' x='2'").as_deref(), Some("xml Markup"));
+}
