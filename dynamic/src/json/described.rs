@@ -295,7 +295,7 @@ impl Listener {
                 return kinds::shape_of(word, self).ok_or_else(|| {
                     let why = "known are boolean, u8 to i64, f32, f64, character, text, octets, path, signature, DATE, \
                          CURRENCY, DECIMAL, SCODE, NULL, GUID, type code, sequence<...>, array<..., N>, map<..., ...>, (..., ...), \
-                         the types of the contract, and descriptions as `describe --json` prints them";
+                         the types of the contract and of XML Schema (xs::decimal), and descriptions as `describe --json` prints them";
                     format!("shape `{word}` is unknown; {why}")
                 });
             }

@@ -4,6 +4,7 @@
 //! has no word. A word may come from a stranger's JSON, so its brackets, which alone are levels, are counted before it is taken apart.
 
 use super::{Notation, spelled};
+use everywire_idl::wsdl::names::plain_type;
 use everywire_model::shape::{Alias, Array, Field, Hold, Map, Name, Referent, Shape, Struct, Text, TextKind};
 use std::borrow::Cow;
 
@@ -79,7 +80,8 @@ fn nested(word: &str, notation: &dyn Notation) -> Option<Shape> {
                 };
                 return Some(remarked(format!("#{remark}"), target));
             }
-            if let Some(shape) = notation.named(word) {
+            // No contract defines the types of XML Schema that it has.
+            if let Some(shape) = notation.named(word).or_else(|| plain_type(word)) {
                 return Some(shape);
             }
             if let Some(pair) = inside("map<", ">") {

@@ -452,6 +452,24 @@ fn templates_are_not_larger_than_people_read() {
     }
 }
 
+/// `describe` calls the types of XML Schema so, and a value of any type may be of one.
+#[test]
+fn types_of_xml_schema_have_words() {
+    for (word, id) in [
+        ("xs::decimal", "{http://www.w3.org/2001/XMLSchema}decimal"),
+        ("xs::dateTime", "{http://www.w3.org/2001/XMLSchema}dateTime"),
+        ("ser::guid", "{http://schemas.microsoft.com/2003/10/Serialization/}guid"),
+    ] {
+        let told = json!({"shape": word, "value": "1.50"});
+        let value =
+            read(&Shape::Variant, &told, "v", &Plain).unwrap_or_else(|wrong| panic!("{word}: {wrong}"));
+        let written = write(&Shape::Variant, &value, &Plain);
+        assert_eq!((&written["shape"]["id"], &written["value"]), (&json!(id), &json!("1.50")));
+        both_ways(&Shape::Variant, &written);
+    }
+    assert!(wrong(&Shape::Variant, &json!({"shape": "xs::deximal", "value": "1"})).contains("is unknown"));
+}
+
 /// A type of the contract that is called as a built-in word is described, because its name alone would mean the other one.
 #[test]
 fn types_called_like_words_are_described() {

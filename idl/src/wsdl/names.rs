@@ -12,7 +12,7 @@ pub use super::builtin::{list as list_of, name as of_shape, number, pair as pair
 
 use everywire_model::contract::note;
 use everywire_model::shape::{Name, Struct};
-use everywire_model::{Interface, Operation};
+use everywire_model::{Interface, Operation, Shape};
 use std::fmt::{self, Display, Formatter};
 
 /// The namespace of contracts that have none of their own.
@@ -237,6 +237,27 @@ pub fn namespace(interface: Option<&Interface>, asked: &Operation) -> String {
 #[must_use]
 pub fn result_element(asked: &Operation) -> String {
     format!("{}Result", operation(asked))
+}
+
+/// The type of XML Schema or of .NET's serializer that contracts call so, and that the model carries as another one: its values
+/// are text in its notation. None for others.
+///
+/// ```
+/// use everywire_idl::wsdl::names::{of_shape, plain_type};
+/// let decimal = plain_type("xs::decimal").unwrap();
+/// assert_eq!(of_shape(&decimal).to_string(), "{http://www.w3.org/2001/XMLSchema}decimal");
+/// assert!(plain_type("xs::int").is_none() && plain_type("decimal").is_none());
+/// ```
+#[must_use]
+pub fn plain_type(word: &str) -> Option<Shape> {
+    let (scope, local) = word.split_once("::")?;
+    let namespace = match scope {
+        "xs" => SCHEMA,
+        "ser" => SERIALIZATION,
+        _ => return None,
+    };
+    let found = super::builtin::find(&QName::new(namespace, local))?.shape;
+    matches!(&found, Shape::Alias(alias) if alias.name == word).then_some(found)
 }
 
 /// The part of a scoped name after the last `::`.
