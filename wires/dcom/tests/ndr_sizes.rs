@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{
-    code, decode, encode, integers, parameters, pointer, record, sized, structure, unhex, unique, unnamed,
+    alias, code, decode, encode, integers, ordered, parameters, pointer, record, sized, structure, unhex,
+    unique, unnamed, wide,
 };
 use everywire_dcom::NdrSink;
 use everywire_model::counts::{Present, Within};
@@ -139,4 +140,148 @@ fn an_array_with_fewer_elements_than_there_is_room_for_says_both() {
     (Within(vec![7_u16, 8], 5_u32), Present(vec![9_u16, 9])).marshal_list(&two, &mut sink).unwrap();
     let bytes = "05000000 00000000 02000000 0700 0800 02000000 00000000 02000000 0900 0900";
     assert_eq!(sink.into_bytes().unwrap(), unhex(bytes));
+}
+
+/// What MIDL's `[size_is(size / 2), length_is(length / 2)]` around 16-bit numbers is.
+fn halves() -> Shape {
+    alias("length_is(length / 2)", alias("size_is(size / 2)", ordered(Order::ConformantVarying, Shape::U16)))
+}
+
+/// RPC_UNICODE_STRING (MS-DTYP 2.3.10): its lengths are in octets, the counts of its array in units of two.
+fn unicode_string() -> Shape {
+    structure("US", &[("length", Shape::U16), ("size", Shape::U16), ("text", unique(halves()))])
+}
+
+fn written(list: &Shape, values: &[Value]) -> Result<Vec<u8>, everywire_model::Failure> {
+    let mut sink = NdrSink::new(true);
+    record(values).encode(list, &mut sink)?;
+    sink.into_bytes()
+}
+
+#[test]
+fn a_size_that_is_computed_is_the_maximum_count() {
+    let list = parameters(&[("name", unicode_string())]);
+    held(
+        &list,
+        "0400 0a00 00000200 05000000 00000000 02000000 6800 6900",
+        &[
+            "0400 0a00 00000200 04000000 00000000 02000000 6800 6900",
+            "0400 0a00 00000200 0a000000 00000000 02000000 6800 6900",
+            "0600 0a00 00000200 05000000 00000000 02000000 6800 6900",
+        ],
+    );
+    let value =
+        |length, size| record(&[Value::Integer(length), Value::Integer(size), integers(&[0x68, 0x69])]);
+    let bytes = written(&list, &[value(4, 10)]).unwrap();
+    assert_eq!(bytes, unhex("0400 0a00 00000200 05000000 00000000 02000000 6800 6900"));
+    for (value, what) in [
+        (value(4, 2), "2 elements, but `size / 2`, which says how many, is 1"),
+        (value(2, 10), "2 elements, but `length / 2`, which says how many, is 1"),
+    ] {
+        let failure = written(&list, &[value]).unwrap_err();
+        assert_eq!((failure.kind(), failure.initiator()), (Kind::BadArgument, Initiator::User));
+        assert!(failure.to_string().contains(what), "{failure}");
+    }
+}
+
+#[test]
+fn every_expression_that_midl_has_a_descriptor_for_is_held() {
+    // Two elements, and the count beside them.
+    for (attribute, count) in [
+        ("size_is(count / 2)", 4),
+        ("size_is(count / 2)", 5),
+        ("size_is(count * 2)", 1),
+        ("size_is(count + 1)", 1),
+        ("size_is(count - 1)", 3),
+        ("size_is(*count - 1)", 3),
+        ("max_is(count)", 1),
+        ("size_is((count + 7) / 8)", 16),
+    ] {
+        let items = alias(attribute, ordered(Order::Conformant, Shape::U16));
+        for list in [
+            parameters(&[("count", Shape::U32), ("items", items.clone())]),
+            parameters(&[("count", pointer(PointerKind::Ref, Shape::U32)), ("items", items.clone())]),
+        ] {
+            let right = format!("{count:02x}000000 02000000 0100 0200");
+            held(&list, &right, &["20000000 02000000 0100 0200", "ffffffff 02000000 0100 0200"]);
+            assert!(written(&list, &[Value::Integer(count), integers(&[1])]).is_err(), "{attribute}");
+        }
+    }
+    // What is not computed is what there is.
+    let list = parameters(&[
+        ("count", Shape::U32),
+        ("items", alias("size_is(header->count)", ordered(Order::Conformant, Shape::U16))),
+    ]);
+    assert!(decode(&unhex("09000000 02000000 0100 0200"), true, &list).is_ok());
+}
+
+#[test]
+fn the_part_of_an_array_that_travels_is_as_long_as_is_said() {
+    let array = |attributes: &str| {
+        let items = alias(attributes, sized(Order::ConformantVarying, Shape::U16, "size"));
+        parameters(&[("size", Shape::U32), ("used", Shape::U32), ("items", items)])
+    };
+    let lie = "04000000 03000000 04000000 00000000 02000000 0100 0200";
+    held(&array("length_is(used)"), "04000000 02000000 04000000 00000000 02000000 0100 0200", &[lie]);
+    held(&array("last_is(used)"), "04000000 01000000 04000000 00000000 02000000 0100 0200", &[lie]);
+    held(
+        &array("first_is(0), last_is(used)"),
+        "04000000 01000000 04000000 00000000 02000000 0100 0200",
+        &[lie],
+    );
+    // An array with a size of its own has the second count alone.
+    let fixed = alias("length_is(used)", ordered(Order::Varying, Shape::U16));
+    let list = parameters(&[("used", Shape::U32), ("items", fixed)]);
+    held(&list, "02000000 00000000 02000000 0100 0200", &["03000000 00000000 02000000 0100 0200"]);
+    // An array whose part begins elsewhere is refused: its elements would come to stand at other places.
+    let list = array("first_is(used)");
+    let failure = written(&list, &[Value::Integer(4), Value::Integer(1), integers(&[1, 2])]).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Unsupported);
+    assert!(failure.to_string().contains("begins at element 1 (`first_is(used)`)"), "{failure}");
+}
+
+#[test]
+fn a_size_that_comes_after_its_array_still_is_the_maximum_count() {
+    // As in RegEnumValue of MS-RRP: the room stands behind the array.
+    let items = |order| alias("length_is(used)", alias("size_is(room)", ordered(order, Shape::U16)));
+    let values = [integers(&[1, 2]), Value::Integer(5), Value::Integer(2)];
+    let list = |items| parameters(&[("items", items), ("room", Shape::U32), ("used", Shape::U32)]);
+    let bytes = written(&list(items(Order::ConformantVarying)), &values).unwrap();
+    assert_eq!(bytes, unhex("05000000 00000000 02000000 0100 0200 05000000 02000000"));
+    // In a struct, where the array is put behind all fields.
+    let holder = |items| {
+        structure(
+            "H",
+            &[("a", Shape::U8), ("items", unique(items)), ("room", Shape::U32), ("used", Shape::U32)],
+        )
+    };
+    let list = parameters(&[("h", holder(items(Order::ConformantVarying))), ("after", Shape::U8)]);
+    let value = record(&[&[Value::Integer(7)], &values[..]].concat());
+    assert_eq!(
+        written(&list, &[value, Value::Integer(9)]).unwrap(),
+        unhex("07000000 00000200 05000000 02000000 05000000 00000000 02000000 0100 0200 09")
+    );
+    // A room that is too small is refused, and so is an array that cannot have any.
+    let list = |items| parameters(&[("items", items), ("room", Shape::U32), ("used", Shape::U32)]);
+    let small = [integers(&[1, 2]), Value::Integer(1), Value::Integer(2)];
+    assert!(written(&list(items(Order::ConformantVarying)), &small).is_err());
+    assert!(written(&list(alias("size_is(room)", ordered(Order::Conformant, Shape::U16))), &values).is_err());
+}
+
+#[test]
+fn a_string_in_a_buffer_has_the_room_that_is_said() {
+    let text = || alias("size_is(room * 2)", wide());
+    let before = parameters(&[("room", Shape::U32), ("name", text())]);
+    held(
+        &before,
+        "02000000 04000000 00000000 03000000 6800 6900 0000",
+        &["02000000 03000000 00000000 03000000 6800 6900 0000"],
+    );
+    let hi = || Value::Text("hi".to_owned());
+    assert!(written(&before, &[Value::Integer(1), hi()]).is_err());
+    let after = parameters(&[("name", text()), ("room", Shape::U16)]);
+    assert_eq!(
+        written(&after, &[hi(), Value::Integer(2)]).unwrap(),
+        unhex("04000000 00000000 03000000 6800 6900 0000 0200")
+    );
 }

@@ -14,11 +14,13 @@
 //!   `SAFEARRAY` of a sequence is the whole of what MIDL calls so, both of its pointers included; in VARIANTs `DATE`,
 //!   `CURRENCY`, `SCODE`, `INT`, `UINT`, `NULL` and `DECIMAL` choose the type;
 //! * a SAFEARRAY of several dimensions is a sequence of rows. Its lower bounds are not kept: they are written as 0;
-//! * a sequence whose size a field or parameter beside it says must be so long, in both directions.
+//! * a sequence whose size a field or parameter beside it says must be so long, in both directions; so must one whose size,
+//!   or the number of whose elements that travel, is computed from values beside it (`size_is(n / 2)`).
 
 mod bodies;
 mod cells;
 mod codec;
+mod extent;
 mod frame;
 mod layout;
 mod references;

@@ -28,7 +28,7 @@ use crate::violations::{Violation, unsupported};
 use automation::Grid;
 use bytes::Bytes;
 use everywire_model::cells::{Layout, Style};
-use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
+use everywire_model::shape::{Enum, Order, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{Numbers, Sink, Visit, put_variant};
 use everywire_model::{Body, Budget, Failure, Initiator, Reference, Scalar};
 use std::fmt;
@@ -269,10 +269,17 @@ impl NdrSink {
 
     /// A number was written.
     fn note(&mut self, value: i64) -> Visit<()> {
-        match self.counts.last_mut().filter(|_| self.frames.counting()) {
-            Some(counts) => counts.value(value).map_err(|contradiction| contradicts(&contradiction)),
-            None => Ok(()),
+        let Some(counts) = self.counts.last_mut().filter(|_| self.frames.counting()) else { return Ok(()) };
+        counts.value(value).map_err(|contradiction| contradicts(&contradiction))?;
+        while let Some(((depth, at), max)) = self.counts.last_mut().and_then(Counts::late) {
+            let raw = if self.little { max.to_le_bytes() } else { max.to_be_bytes() };
+            // What holds the array is still open, so its segment has not been put behind another one yet.
+            match depth.checked_sub(1).and_then(|index| self.deferred.get_mut(index)) {
+                Some(segment) => segment.patch(at, &raw),
+                None => self.stub.patch(at, &raw),
+            }
         }
+        Ok(())
     }
 
     /// The value means nothing but "not null"; it has to differ for each pointer, since equal ones of full
@@ -374,12 +381,21 @@ impl Sink for NdrSink {
         if counted {
             return self.bstr(units, value);
         }
+        let counting = !self.counts.is_empty() && self.frames.counting();
         let place = self.begin()?;
         let count = count_of(1 + if narrow { value.len() } else { units })?;
+        let max = if counting { self.counted(Order::ConformantVarying, count)? } else { count };
         if place == Embedding::Within || (self.pointed && place == Embedding::Top) {
             self.referent_id();
         }
-        self.referent(place, |sink| sink.string(narrow, count, value));
+        self.referent(place, |sink| {
+            sink.segment().align(4);
+            let at = sink.segment().len();
+            sink.string(narrow, max, count, value);
+            if counting {
+                sink.may_grow(Order::ConformantVarying, at);
+            }
+        });
         self.end();
         Ok(())
     }

@@ -19,7 +19,7 @@ use super::cells::LayoutCheck;
 use super::frame::{self, Kind, ValuePrefix};
 use super::layout::{Embedding, Form, enum_width, form};
 use super::stack::Stack;
-use super::watch::{Contradiction, CountRole, Counts, Forms, StructCache};
+use super::watch::{Contradiction, CountRole, Counts, Forms, StructCache, Subject, count_in};
 use super::window::Window;
 use super::wine::DISCRIMINATOR;
 use super::{POINTED, WINE};
@@ -27,7 +27,7 @@ use super::{references, variant};
 use crate::violations::Violation;
 use bytes::Bytes;
 use everywire_model::cells::Layout;
-use everywire_model::shape::{Enum, PointerKind, Shape, Text, TextKind};
+use everywire_model::shape::{Enum, Order, PointerKind, Shape, Text, TextKind};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Reference, Scalar};
 use grid::Grid;
@@ -277,8 +277,12 @@ impl<'a> NdrSource<'a> {
 
 #[cold]
 fn contradicts(contradiction: &Contradiction, at: usize) -> everywire_model::Failure {
-    let Contradiction { count, size, name } = contradiction;
-    Violation::CountMismatch.at(at).at(format_args!("{count} elements, but `{name}` is {size}"))
+    let Contradiction { what, said, name } = contradiction;
+    let failure = Violation::CountMismatch.at(at);
+    match what {
+        Subject::Elements(count) => failure.at(format_args!("{count} elements, but `{name}` is {said}")),
+        Subject::Offset => failure.at(format_args!("offset 0, but `{name}` is {said}")),
+    }
 }
 
 impl<'a> Source<'a> for NdrSource<'a> {
@@ -303,6 +307,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn text(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
         let counted = shape.kind == TextKind::Counted || self.frames.automation();
         let marked = self.window.wine && !self.frames.automation();
+        let counting = !self.counts.is_empty() && self.frames.counting();
         let (place, in_place) = self.begin_pointed()?;
         if counted {
             if !in_place && self.window.u32()? == 0 {
@@ -327,7 +332,13 @@ impl<'a> Source<'a> for NdrSource<'a> {
             // Of somebody who knows it as a pointer, which may be null.
             return Ok(Cow::Borrowed(""));
         }
-        self.referent(place, |source| source.string(shape))
+        let (text, max, actual) = self.referent(place, |source| source.string(shape))?;
+        if counting && let Some(counts) = self.counts.last_mut() {
+            let at = self.window.at;
+            let count = count_in(Order::ConformantVarying, Some(max), actual);
+            counts.count(count).map_err(|found| contradicts(&found, at))?;
+        }
+        Ok(text)
     }
 
     fn bytes(&mut self, shape: &Shape) -> Visit<Cow<'a, [u8]>> {

@@ -3,9 +3,11 @@
 //!
 //! Invariants: `Counts` has one entry for each field of the struct, in order; `field` is the one that is
 //! being visited. Sequence and size may come in either order, so each of both compares with the other if that
-//! was seen already. A sequence that may be shorter than its room (`length_is`) must not exceed the size; any
-//! other must equal it.
+//! was seen already. Where a maximum count travels, it must equal the size; any other sequence must not exceed
+//! it. The elements that travel must be as many as the length says (`length_is`). What is written in another
+//! way than as one name (`extent.rs`) is computed as soon as all its names have values.
 
+use super::extent::{Computed, Extent};
 use super::layout::{Form, alignment, form};
 use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
 
@@ -117,7 +119,12 @@ pub(super) struct Counts {
     /// The field that is being visited.
     field: usize,
     seen: Vec<FieldCount>,
+    /// Maximum counts that were written before the size was known, and now are.
+    late: Vec<(Place, u32)>,
 }
+
+/// Where a maximum count stands that was written: the number of the segment, and the octet there.
+pub(super) type Place = (usize, usize);
 
 /// What was met of one field. A size and its sequence come in any order: whichever comes second is compared
 /// with the first.
@@ -129,39 +136,56 @@ struct FieldCount {
     count: Option<Count>,
     /// The field that says how long it is.
     sized_by: Option<usize>,
+    /// Whether attributes around it say more of its size ([`Extent`]).
+    written: bool,
 }
 
-/// The length of a sequence.
+/// The length of a sequence or string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count {
-    elements: u32,
-    /// Whether the field beside it must say just that; else it may say more.
-    exact: bool,
+    /// The maximum count, if one travels.
+    max: Option<u32>,
+    actual: u32,
+    /// Where the maximum count stands, if it may still become another one.
+    open: Option<Place>,
 }
 
 /// What contradicts each other.
 #[derive(Debug)]
 pub(super) struct Contradiction {
-    pub(super) count: u32,
-    pub(super) size: i64,
+    pub(super) what: Subject,
+    /// What is said of it.
+    pub(super) said: i64,
+    /// What says it: a field, or an expression with fields.
     pub(super) name: String,
+}
+
+/// What is said to be otherwise than it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject {
+    /// A sequence has so many elements, or room for so many.
+    Elements(u32),
+    /// A sequence begins with the first element of its array, as all do here.
+    Offset,
 }
 
 impl Counts {
     /// Of a struct, if a field of it is sized by another.
     pub(super) fn of(shape: &Hold<Struct>) -> Option<Self> {
         // Most structs hold none: tell that without allocating.
-        shape.fields.iter().find(|field| sized(field).is_some())?;
+        shape.fields.iter().find(|field| sized(field).is_some() || is_written(field))?;
         let sized_by = |field: &Field| {
             let name = sized(field)?.size.as_ref()?;
             shape.fields.iter().position(|other| other.name == *name)
         };
-        let seen = shape
-            .fields
-            .iter()
-            .map(|field| FieldCount { sized_by: sized_by(field), ..FieldCount::default() });
+        let seen = shape.fields.iter().map(|field| FieldCount {
+            sized_by: sized_by(field),
+            written: is_written(field),
+            ..FieldCount::default()
+        });
         let seen: Vec<FieldCount> = seen.collect();
-        seen.iter().any(|seen| seen.sized_by.is_some()).then(|| Self { shape: shape.clone(), field: 0, seen })
+        let counts = seen.iter().any(|seen| seen.sized_by.is_some() || seen.written);
+        counts.then(|| Self { shape: shape.clone(), field: 0, seen, late: Vec::new() })
     }
 
     /// Goes to the next field; `left` are to come after it.
@@ -174,35 +198,95 @@ impl Counts {
         let sizing = self.field;
         let Some(seen) = self.seen.get_mut(sizing) else { return Ok(()) };
         seen.value = Some(value);
-        let mut counted = self.seen.iter().filter(|seen| seen.sized_by == Some(sizing));
-        counted.try_for_each(|seen| seen.count.map_or(Ok(()), |count| self.agree(count, value, sizing)))
+        for field in 0..self.seen.len() {
+            let Some(seen) = self.seen.get(field) else { continue };
+            if seen.count.is_some() && (seen.written || seen.sized_by == Some(sizing)) {
+                self.agree(field)?;
+            }
+        }
+        Ok(())
     }
 
-    /// The number that says how long the field is, if it came before.
+    /// The number that says how long the field is, if it is known already.
     pub(super) fn size(&self) -> Option<i64> {
-        self.seen.get(self.seen.get(self.field)?.sized_by?)?.value
+        self.size_of(self.field).map(|size| size.value)
     }
 
-    /// The field is a sequence so long.
+    /// The field is a sequence or string so long.
     pub(super) fn count(&mut self, count: Count) -> Result<(), Contradiction> {
-        let size = self.size();
         let Some(seen) = self.seen.get_mut(self.field) else { return Ok(()) };
         seen.count = Some(count);
-        match (seen.sized_by, size) {
-            (Some(sizing), Some(size)) => self.agree(count, size, sizing),
-            _ => Ok(()),
+        if seen.written || seen.sized_by.is_some() { self.agree(self.field) } else { Ok(()) }
+    }
+
+    /// The maximum count of the field was written there, and its size is not known yet.
+    pub(super) fn open(&mut self, place: Place) {
+        if let Some(seen) = self.seen.get_mut(self.field)
+            && (seen.written || seen.sized_by.is_some())
+            && let Some(count) = &mut seen.count
+        {
+            count.open = Some(place);
         }
     }
 
-    /// Whether a sequence is as long as the field number `sizing` says. A varying array may be shorter: it
-    /// carries only a part of its room.
-    fn agree(&self, count: Count, size: i64, sizing: usize) -> Result<(), Contradiction> {
-        let Count { elements: count, exact } = count;
-        if i64::from(count) == size || (!exact && i64::from(count) < size) {
-            return Ok(());
+    /// A maximum count that is to be written again, since its size is known by now.
+    pub(super) fn late(&mut self) -> Option<(Place, u32)> {
+        self.late.pop()
+    }
+
+    fn size_of(&self, field: usize) -> Option<Computed<'_>> {
+        let seen = self.seen.get(field)?;
+        if let Some(sizing) = seen.sized_by {
+            let text = self.shape.fields.get(sizing)?.name.as_ref();
+            return Some(Computed { value: self.seen.get(sizing)?.value?, text });
         }
-        let name = self.shape.fields.get(sizing).map(|field| field.name.to_string()).unwrap_or_default();
-        Err(Contradiction { count, size, name })
+        self.extent(field)?.size(&|name| self.value_of(name))
+    }
+
+    fn extent(&self, field: usize) -> Option<Extent<'_>> {
+        self.seen.get(field).filter(|seen| seen.written)?;
+        Extent::of(&self.shape.fields.get(field)?.shape)
+    }
+
+    /// The number that the field of this name holds, if it is known already.
+    fn value_of(&self, name: &str) -> Option<i64> {
+        let at = self.shape.fields.iter().position(|field| field.name == name)?;
+        self.seen.get(at)?.value
+    }
+
+    /// Whether a sequence is as long as is said, as far as that is known.
+    fn agree(&mut self, field: usize) -> Result<(), Contradiction> {
+        let Some(mut count) = self.seen.get(field).and_then(|seen| seen.count) else { return Ok(()) };
+        if let Some(size) = self.size_of(field) {
+            match (count.open.take(), u32::try_from(size.value)) {
+                (Some(place), Ok(max)) if max >= count.actual => {
+                    count.max = Some(max);
+                    self.late.push((place, max));
+                }
+                _ => size.check(count.max.unwrap_or(count.actual), count.max.is_some())?,
+            }
+            if let Some(seen) = self.seen.get_mut(field) {
+                seen.count = Some(count);
+            }
+        }
+        let Some(extent) = self.extent(field) else { return Ok(()) };
+        let beside = |name: &str| self.value_of(name);
+        if let Some(first) = extent.first(&beside).filter(|first| first.value != 0) {
+            return Err(first.contradicts(Subject::Offset));
+        }
+        extent.length(&beside).map_or(Ok(()), |length| length.check(count.actual, true))
+    }
+}
+
+impl Computed<'_> {
+    /// Whether so many elements are as many as is said; or not more, where that is enough.
+    fn check(self, count: u32, exact: bool) -> Result<(), Contradiction> {
+        let fits = if exact { i64::from(count) == self.value } else { i64::from(count) <= self.value };
+        if fits { Ok(()) } else { Err(self.contradicts(Subject::Elements(count))) }
+    }
+
+    fn contradicts(self, what: Subject) -> Contradiction {
+        Contradiction { what, said: self.value, name: self.text.to_owned() }
     }
 }
 
@@ -219,10 +303,12 @@ fn sized(field: &Field) -> Option<&Sequence> {
     }
 }
 
-/// How the count of a sequence in this order relates to its size.
+/// Whether attributes around a field say how long it is.
+fn is_written(field: &Field) -> bool {
+    Extent::of(&field.shape).is_some()
+}
+
+/// The counts of a sequence in this order.
 pub(super) fn count_in(order: Order, max: Option<u32>, actual: u32) -> Count {
-    match max.filter(|_| order != Order::Varying) {
-        Some(max) => Count { elements: max, exact: true },
-        None => Count { elements: actual, exact: false },
-    }
+    Count { max: max.filter(|_| order != Order::Varying), actual, open: None }
 }

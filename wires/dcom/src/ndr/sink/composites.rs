@@ -145,21 +145,7 @@ impl NdrSink {
         let counting = !self.counts.is_empty() && self.frames.counting();
         let hoist = self.frames.hoist();
         let place = self.begin()?;
-        let max = match self.counts.last_mut() {
-            Some(counts) if counting => {
-                // Fewer elements than the size says may be there where both are written.
-                let size = counts.size().and_then(|size| u32::try_from(size).ok());
-                let max = if matches!(order, Order::Conformant | Order::Free) {
-                    None
-                } else {
-                    size.filter(|size| *size > count)
-                };
-                let max = max.unwrap_or(count);
-                counts.count(count_in(order, Some(max), count)).map_err(|found| contradicts(&found))?;
-                max
-            }
-            _ => count,
-        };
+        let max = if counting { self.counted(order, count)? } else { count };
         // Said by the caller for this one sequence (`Sink::room`): an enumerator's array has room for all
         // that were asked for.
         let room = std::mem::take(&mut self.room);
@@ -192,6 +178,13 @@ impl NdrSink {
             _ if order != Order::Varying => self.u32(max),
             _ => {}
         }
+        if counting {
+            let at = match (place, hoist) {
+                (Embedding::Tail, Some(at)) => at,
+                _ => self.segment().len().saturating_sub(4),
+            };
+            self.may_grow(order, at);
+        }
         if !matches!(order, Order::Conformant | Order::Free) {
             self.u32(0);
             self.u32(count);
@@ -204,6 +197,28 @@ impl NdrSink {
         frame.forms = Forms::of_items(shape);
         frame.pairs = pair_alignment(shape);
         Ok(())
+    }
+
+    /// Compares what is written next with the size that is said beside it; the maximum count of it.
+    pub(super) fn counted(&mut self, order: Order, count: u32) -> Visit<u32> {
+        let Some(counts) = self.counts.last_mut() else { return Ok(count) };
+        // Fewer elements than the size says may be there where both are written.
+        let size = counts.size().and_then(|size| u32::try_from(size).ok());
+        let varies = !matches!(order, Order::Conformant | Order::Free);
+        let max = size.filter(|size| varies && *size > count).unwrap_or(count);
+        counts.count(count_in(order, Some(max), count)).map_err(|found| contradicts(&found))?;
+        Ok(max)
+    }
+
+    /// The maximum count stands there in the segment; a size that comes later may still say that there is more room.
+    pub(super) fn may_grow(&mut self, order: Order, at: usize) {
+        let depth = self.depth;
+        if order == Order::ConformantVarying
+            && let Some(counts) = self.counts.last_mut()
+            && counts.size().is_none()
+        {
+            counts.open((depth, at));
+        }
     }
 
     /// `len` is 0 for null. A null reference pointer is refused, since no reader expects one.
@@ -234,9 +249,9 @@ impl NdrSink {
     }
 
     /// A string (C706 14.3.4) as a conformant and varying array of characters, ended by a NUL.
-    /// `count` is the number of units with the NUL, as the maximum and as the actual count; the offset is 0.
-    pub(super) fn string(&mut self, narrow: bool, count: u32, value: &str) {
-        self.u32(count);
+    /// `count` is the number of units with the NUL, which is the actual count, and `max` the maximum count; the offset is 0.
+    pub(super) fn string(&mut self, narrow: bool, max: u32, count: u32, value: &str) {
+        self.u32(max);
         self.u32(0);
         self.u32(count);
         if narrow {

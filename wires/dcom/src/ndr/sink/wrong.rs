@@ -2,7 +2,8 @@
 //!
 //! All of these are mistakes of the caller on this side, so they blame the user and nothing was sent.
 
-use crate::ndr::watch::Contradiction;
+use crate::ndr::watch::{Contradiction, Subject};
+use crate::violations::unsupported;
 use everywire_model::visit::Visit;
 use everywire_model::{Failure, Initiator};
 
@@ -17,9 +18,16 @@ pub(super) fn too_long(len: usize, bound: Option<u32>) -> Failure {
 
 #[cold]
 pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
-    let Contradiction { count, size, name } = contradiction;
-    Failure::bad_argument(format!("{count} elements, but `{name}`, which says how many, is {size}"))
-        .with_hint(format!("give `{name}` the number of elements"))
+    let Contradiction { what, said, name } = contradiction;
+    match what {
+        Subject::Elements(count) => {
+            Failure::bad_argument(format!("{count} elements, but `{name}`, which says how many, is {said}"))
+                .with_hint(format!("give `{name}` the number of elements"))
+        }
+        Subject::Offset => unsupported(format_args!(
+            "an array of which a part travels that begins at element {said} (`first_is({name})`)"
+        )),
+    }
 }
 
 #[cold]

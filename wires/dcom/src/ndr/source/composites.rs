@@ -341,10 +341,12 @@ impl<'a> NdrSource<'a> {
         Ok(Cow::Owned(text))
     }
 
-    /// A string (C706 14.3.4) as a conformant and varying array of characters; the NUL that ends it is not part of the text.
-    pub(super) fn string(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+    /// A string (C706 14.3.4) as a conformant and varying array of characters, and its maximum and actual counts; the NUL that ends it
+    /// is not part of the text.
+    pub(super) fn string(&mut self, shape: &Text) -> Visit<(Cow<'a, str>, u32, u32)> {
         let max = self.window.u32()?;
-        let actual = self.variance(Some(max))? as usize;
+        let units = self.variance(Some(max))?;
+        let actual = units as usize;
         let at = self.window.at;
         let mut text = if shape.kind == TextKind::Narrow {
             let raw = self.window.take(actual)?;
@@ -364,7 +366,7 @@ impl<'a> NdrSource<'a> {
         if shape.bound.is_some_and(|bound| actual.saturating_sub(1) > bound as usize) {
             return self.wrong(Violation::BoundExceeded);
         }
-        Ok(text)
+        Ok((text, max, units))
     }
 }
 
