@@ -26,6 +26,26 @@ fn statics_say_what_the_contract_says() {
     assert_eq!((sink.id.as_ref(), *index), ("606de2c1-1a8c-11d3-b68f-00c04f8b72e7", 0));
 }
 
+/// Sizes that a wire computes are part of what is written, or a program of ours would write other octets than one that reads the contract.
+#[test]
+fn statics_say_what_sizes_are_computed_from() {
+    let contract = everywire_idl::midl::parse(
+        "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B009)] interface I : IUnknown {
+             typedef struct Label { USHORT length; USHORT room; [size_is(room / 2), length_is(length / 2)] USHORT *units; } Label;
+             HRESULT Put([in] long n, [in, size_is(n), length_is(n)] long *all, [in, max_is(n)] long *more, [in, range(1, 9)] long how);
+         };",
+        "label.midl",
+    );
+    let text = everywire_codegen::rust::generate(&contract.unwrap(), &everywire_codegen::Options::default());
+    assert!(
+        text.contains(r#"renamed!("length_is(length / 2)", renamed!("size_is(room / 2)", sequence!("#),
+        "{text}"
+    );
+    assert!(text.contains(r#"renamed!("max_is(n)", sequence!("#), "{text}");
+    // These are checked by the code itself, or decide no octets.
+    assert!(!text.contains("length_is(n)") && !text.contains("range("), "{text}");
+}
+
 /// The statics of the generated code and the contract that is read say the same.
 #[test]
 fn a_class_numbers_what_its_interfaces_have() {

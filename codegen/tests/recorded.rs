@@ -153,7 +153,7 @@ fn generated_code_is_short() {
     }
 }
 
-/// The noun of a shape; what a contract says of a value beside its type (`length_is`) is not part of statics.
+/// The noun of a shape; what a contract says of a value beside its type (`length_is`) is part of statics only where a wire needs it.
 fn noun(shape: &Shape) -> String {
     match shape {
         Shape::Alias(alias) if alias.name.contains('(') => noun(&alias.target),

@@ -1,6 +1,6 @@
 //! What definitions of a contract are called, and what some of them are in Rust: for the plan and for all who write by it.
 
-use crate::names::{self, camel, distinct};
+use crate::names::{self, camel, distinct, is_identifier};
 use everywire_model::shape::{Alias, Enum, Shape, Struct, Union};
 use everywire_model::{Definition, Value};
 
@@ -49,6 +49,14 @@ pub(super) fn type_name(shape: &Shape) -> &str {
 /// Whether an alias only says how a value is held: an attribute, or one word for arrays of anything.
 pub(super) fn is_spelling(alias: &Alias) -> bool {
     alias.name.contains('(') || alias.name == INLINE
+}
+
+/// Whether an alias is an attribute that decides bytes: codecs compute sizes by it and compare them. A length that is the name of a
+/// value beside it is checked by the code that is generated, and the others decide no bytes.
+pub(super) fn is_on_the_wire(alias: &Alias) -> bool {
+    let attributes = ["size_is(", "max_is(", "first_is(", "last_is(", "length_is("];
+    let plain = |name: &str| is_identifier(name.strip_prefix("length_is(")?.strip_suffix(')')?).then_some(());
+    attributes.iter().any(|attribute| alias.name.starts_with(attribute)) && plain(&alias.name).is_none()
 }
 
 /// The name that many shapes share, so each of them is described where it stands.

@@ -11,7 +11,7 @@
 //! Types without a name are written where they stand; a struct that is no tuple has a static, found by its
 //! fingerprint.
 
-use super::definitions::{INLINE, is_tuple, literal};
+use super::definitions::{INLINE, is_on_the_wire, is_tuple, literal};
 use super::plan::{Family, Item, ItemPath, Module, Plan};
 use super::types::{TraitKind, Types};
 use crate::page::Page;
@@ -377,7 +377,7 @@ impl Describe<'_, '_> {
             },
             Shape::Union(shape) => format!("union(&{})", self.described(&shape.name)),
             Shape::Enum(shape) => format!("enumeration(&{})", self.described(&shape.name)),
-            Shape::Alias(shape) if shape.name == INLINE => {
+            Shape::Alias(shape) if shape.name == INLINE || is_on_the_wire(shape) => {
                 format!("renamed!({:?}, {})", shape.name, self.shape(&shape.target))
             }
             // What one wire remarks on a shape stands where the shape does.
