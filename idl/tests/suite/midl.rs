@@ -2,8 +2,8 @@
 
 use crate::common::outline;
 use everywire_idl::midl::{self, clsid_of_key, iid, is_midl, parse, print, sink_iid};
-use everywire_model::shape::{Order, PointerKind, TextKind};
-use everywire_model::{Contract, Definition, Direction, Interface, InterfaceKind, Operation, Shape};
+use everywire_model::shape::{Alias, Field, Order, PointerKind, Struct, Text, TextKind};
+use everywire_model::{Contract, Definition, Direction, Hold, Interface, InterfaceKind, Operation, Shape};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -266,7 +266,7 @@ fn pointers_travel_as_their_places_say() {
             "name: ?wide",
             "must: ref i32",
             "full: full i32",
-            "fixed: v16[]wide character",
+            "fixed: string(16)=wide",
             "count: i32",
             "tail: c[count]i32",
         ]
@@ -596,4 +596,38 @@ fn another_compiler_takes_what_is_printed() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && !said.contains("error"), "{name}: {said}");
     }
+}
+
+#[test]
+fn a_string_in_an_array_of_a_fixed_size_is_text() {
+    let contract = methods(
+        "typedef [string] char NAME[20]; typedef struct tagC { [string] char one[20]; [string] wchar_t many[3][8]; NAME named; } C;",
+        "HRESULT a([in, string] char name[8], [out, string] wchar_t wide[4], [in, out] C *c);
+         HRESULT b([in] long n, [in, size_is(n)] NAME *names, [in, length_is(n)] char some[9]);",
+    );
+    assert_eq!(
+        parameters(operation(&contract, "a")),
+        ["in name: string(8)=narrow", "out wide: string(4)=wide", "inout c: C"]
+    );
+    assert_eq!(parameters(operation(&contract, "b"))[2], "in some: length_is(n)=v9[]character");
+    let name = operation(&contract, "a").parameters[0].field.shape.resolved();
+    assert!(matches!(name, Shape::Text(text) if text.bound == Some(7)), "{name:?}");
+    let printed = comes_back(&contract);
+    for line in [
+        "[string] char one[20];",
+        "[string] wchar_t many[3][8];",
+        "typedef [string] char NAME[20];",
+        "[in, string] char name[8]",
+    ] {
+        assert!(printed.contains(line), "{line}\n{printed}");
+    }
+    // Without a name of its own it is in a struct behind a pointer, which adds no octets.
+    let text = Shape::Text(Text { kind: TextKind::Narrow, bound: Some(4) });
+    let alias = Alias { name: "string(5)".into(), id: "".into(), target: text };
+    let field = Field { name: "p".into(), shape: Shape::Optional(Hold::new(Shape::Alias(Hold::new(alias)))) };
+    let holder = Struct { name: "H".into(), id: "".into(), fields: vec![field].into() };
+    let contract = Contract { definitions: vec![Definition::Type(Shape::Struct(Hold::new(holder)))] };
+    let printed = print(&contract).unwrap();
+    assert!(printed.contains("typedef struct text\n{\n    [string] char items[5];\n} text;"), "{printed}");
+    assert!(printed.contains("    text *p;"), "{printed}");
 }

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{
-    alias, code, decode, encode, integers, ordered, parameters, pointer, record, sized, structure, unhex,
-    unique, unnamed, wide,
+    alias, array, code, decode, encode, integers, ordered, parameters, pointer, record, sized, structure,
+    unhex, unique, unnamed, wide,
 };
 use everywire_dcom::NdrSink;
 use everywire_model::counts::{Present, Within};
-use everywire_model::shape::{Order, PointerKind, Shape};
+use everywire_model::shape::{Order, PointerKind, Shape, Text, TextKind};
 use everywire_model::{Initiator, Kind, MarshalList, Value};
 
 fn counted(order: Order) -> Shape {
@@ -284,4 +284,53 @@ fn a_string_in_a_buffer_has_the_room_that_is_said() {
         written(&after, &[hi(), Value::Integer(2)]).unwrap(),
         unhex("04000000 00000000 03000000 6800 6900 0000 0200")
     );
+}
+
+#[test]
+fn a_string_in_an_array_of_a_fixed_size_stands_in_place() {
+    // C706 14.3.4.1: offset, actual count with the NUL, characters. MIDL's own engine calls it FC_CSTRING and FC_WSTRING.
+    let fixed = |kind, len: u32| {
+        let text = Shape::Text(Text { kind, bound: Some(len - 1) });
+        alias(&format!("string({len})"), text)
+    };
+    let shape = structure(
+        "S",
+        &[
+            ("a", Shape::U8),
+            ("name", fixed(TextKind::Narrow, 20)),
+            ("wide", fixed(TextKind::Wide, 4)),
+            ("p", unique(Shape::U16)),
+            ("two", array(2, fixed(TextKind::Narrow, 3))),
+        ],
+    );
+    let list = parameters(&[("s", shape), ("n", fixed(TextKind::Narrow, 4)), ("after", Shape::U8)]);
+    let text = |text: &str| Value::Text(text.to_owned());
+    let inner = |name: &str, wide: &str| {
+        let two = Value::List(vec![text("x"), text("yz")]);
+        record(&[Value::Integer(1), text(name), text(wide), Value::Integer(7), two])
+    };
+    let value = record(&[inner("ann", "hi"), text("end"), Value::Integer(9)]);
+    let bytes = unhex(
+        "01000000 00000000 04000000 616e6e00 00000000 03000000 6800 6900 0000 0000 \
+         00000200 00000000 02000000 7800 0000 00000000 03000000 797a00 00 0700 0000 \
+         00000000 04000000 656e6400 09",
+    );
+    assert_eq!(encode(&value, true, &list), bytes);
+    let (read, rest) = decode(&bytes, true, &list).unwrap();
+    assert_eq!((unnamed(&read), rest), (value, 0));
+    // It has room for so much.
+    for inner in [inner("ann", "four"), inner("a name of twenty ones", "hi")] {
+        assert!(written(&list, &[inner, text("end"), Value::Integer(9)]).is_err());
+    }
+    let one = parameters(&[("n", fixed(TextKind::Narrow, 4))]);
+    for (hex, violation) in [
+        ("00000000 05000000 6162636400", "ndr BoundExceeded"),
+        ("00000000 03000000 616263", "ndr BadText"),
+        ("00000000 00000000", "ndr BadText"),
+        ("01000000 02000000 6100", "ndr BadVariance"),
+        ("00000000 ffffffff 6100", "ndr Truncated"),
+    ] {
+        let failure = decode(&unhex(hex), true, &one).unwrap_err();
+        assert_eq!(code(&failure), violation, "{hex}: {failure}");
+    }
 }

@@ -7,7 +7,8 @@
 //! * a pointer with a size is a pointer to a sequence, one to characters with `string` is a pointer to text;
 //! * any other pointer is `Optional` (unique) or `Pointer` (ref, full); at the top of a parameter, a
 //!   reference is nothing, since NDR writes no byte for it;
-//! * an array with a fixed size is an array, or a sequence with a bound where only part of it travels;
+//! * an array with a fixed size is an array, or a sequence with a bound where only part of it travels; one of characters with
+//!   `string` is text with a bound, and an alias around it keeps the size (`string(20)`);
 //! * an open array is a sequence, and stands only where NDR can put its size: as a parameter, or last in a
 //!   struct.
 //!
@@ -20,7 +21,7 @@ use super::types::text_of;
 use super::{Builder, Ty, Typed, pointer_kind};
 use crate::omg::limits;
 use crate::report::{Problem, Span};
-use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence};
+use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence, Text};
 use everywire_model::{Hold, Shape};
 
 /// Where a value is declared. The levels inside are always `Inner`.
@@ -299,6 +300,9 @@ impl Builder<'_> {
                 let kind = kind.unwrap_or(if top { PointerKind::Ref } else { self.pointer_default });
                 self.pointed(kind, top, target, span)
             }
+            LevelKind::Fixed(len) if level.string && level.length.is_none() && text.is_some() => {
+                self.fixed_string(text?, *len, span)
+            }
             LevelKind::Fixed(len) if level.string || level.length.is_some() => {
                 self.sequence(base, levels, at, Some(*len), iid, span)
             }
@@ -329,6 +333,15 @@ impl Builder<'_> {
                 self.sequence(base, levels, at, None, iid, span)
             }
         }
+    }
+
+    /// Text in an array of `len` characters, the last of which is the NUL. The alias around it tells that it stands in place.
+    fn fixed_string(&mut self, text: Text, len: u32, span: Span) -> Option<Typed> {
+        let Some(bound) = len.checked_sub(1) else {
+            return self.refuse(span, "a string needs room for its NUL");
+        };
+        let typed = Typed { depth: 2, ..Typed::leaf(Shape::Text(Text { bound: Some(bound), ..text })) };
+        Some(annotated(typed, format!("string({len})")))
     }
 
     /// The sequence that a level with a size is; `bound` is the size of an array that has a fixed one. It is

@@ -212,6 +212,7 @@ impl Printer {
         let bare = self.bare(target, kept);
         match bare {
             Shape::Text(text) if text.kind != TextKind::Counted => {
+                said.stars += usize::from(kept.iter().any(|(name, _)| name == "string"));
                 self.text(text, DeclarationPosition::Element, beside, said, kept);
             }
             Shape::Sequence(sequence) if counted(&sequence, kept) && sequence.order != Order::Varying => {
@@ -249,11 +250,26 @@ impl Printer {
     ) {
         said.flag("string");
         let wide = text.kind != TextKind::Narrow;
+        let character = if wide { "wchar_t" } else { "char" };
+        if let Some(at) = kept.iter().position(|(name, _)| name == "string") {
+            // An array of a fixed size, which stands in place.
+            let (_, len) = kept.remove(at);
+            keep(kept, beside, said);
+            if place == DeclarationPosition::Element && (said.stars > 0 || said.level() == 0) {
+                // Behind a pointer it would bind the wrong way; a struct around it has the same bytes.
+                said.attributes.retain(|attribute| attribute != "string");
+                said.spec = self.made("text", &format!("    [string] {character} items[{len}];\n"));
+                return;
+            }
+            said.dimensions.push(format!("[{len}]"));
+            said.spec = character.to_owned();
+            return;
+        }
         if kept.iter().any(|(name, _)| matches!(name.as_str(), "size_is" | "max_is")) {
             // A buffer of a size that is said.
             keep(kept, beside, said);
             said.stars += 1;
-            said.spec = if wide { "wchar_t" } else { "char" }.to_owned();
+            said.spec = character.to_owned();
             return;
         }
         if place == DeclarationPosition::Out {

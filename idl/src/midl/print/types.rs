@@ -169,7 +169,7 @@ impl Printer {
 
     /// The struct with this body, which is defined once. `body` is the text between the braces, by which it
     /// is found again.
-    fn made(&mut self, wanted: &str, body: &str) -> String {
+    pub(super) fn made(&mut self, wanted: &str, body: &str) -> String {
         if let Some(name) = self.made.get(body) {
             return name.clone();
         }

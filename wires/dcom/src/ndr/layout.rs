@@ -9,7 +9,8 @@
 //! member, a union to its widest arm or its discriminator, a pointer (any string, sequence or map that is not
 //! in place) to four.
 
-use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct};
+use everywire_model::Hold;
+use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct, Text, TextKind};
 
 /// Where a value stands, which decides how strings, sequences and pointers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,18 @@ pub(super) enum Form {
     /// A sequence held as a SAFEARRAY, reached through two pointers (MS-OAUT 2.2.30). The first pointer
     /// stands in place, the second one begins what the first points to.
     Safearray,
+    /// A string of MIDL in an array of a fixed size (`[string] char name[20]`, kept as `string(20)`): a varying array in place, whose
+    /// last element is the NUL (C706 14.3.4.1).
+    FixedString,
 }
+
+/// What fixed strings look like.
+static NARROW_UNITS: Sequence =
+    Sequence { element: Shape::U8, bound: None, order: Order::Varying, size: None };
+static WIDE_UNITS: Sequence =
+    Sequence { element: Shape::U16, bound: None, order: Order::Varying, size: None };
+static NARROW_STRING: Shape = Shape::Sequence(Hold::Static(&NARROW_UNITS));
+static WIDE_STRING: Shape = Shape::Sequence(Hold::Static(&WIDE_UNITS));
 
 /// The form of a shape, and the shape behind its aliases.
 pub(super) fn form(shape: &Shape) -> (Form, &Shape) {
@@ -56,6 +68,7 @@ fn form_of(alias: &Alias) -> Form {
     match (last_part(&alias.name), alias.target.resolved()) {
         ("VARIANT_BOOL", Shape::Bool) => Form::VariantBool,
         ("SAFEARRAY" | "LPSAFEARRAY" | "PSAFEARRAY", Shape::Sequence(_)) => Form::Safearray,
+        (name, Shape::Text(_)) if name.starts_with("string(") => Form::FixedString,
         _ => Form::Plain,
     }
 }
@@ -66,6 +79,8 @@ pub(super) fn held(shape: &Shape) -> &Shape {
         (Form::VariantBool, _) => &Shape::I16,
         // A pointer, as a VARIANT is.
         (Form::Safearray, _) => &Shape::Variant,
+        (Form::FixedString, Shape::Text(Text { kind: TextKind::Narrow, .. })) => &NARROW_STRING,
+        (Form::FixedString, _) => &WIDE_STRING,
         (Form::Plain, shape) => shape,
     }
 }

@@ -6,6 +6,7 @@
 //! * a string or a sequence of MIDL that is a parameter, or stands directly behind a pointer, is written in place; a string among the
 //!   results of an interface of another contract language stands behind a pointer;
 //! * a sequence of MIDL that ends a struct is part of it, and its maximum count is moved in front of the outermost struct;
+//! * a string in an array of a fixed size, which an alias `string(20)` tells, stands in place wherever it is;
 //! * any other string or sequence of MIDL inside a struct, array or union is carried by a pointer that is never null;
 //! * a sequence of another contract language, and a map, is a struct of the count and a pointer to as many elements, null if there
 //!   are none;

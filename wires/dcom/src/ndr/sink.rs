@@ -382,9 +382,17 @@ impl Sink for NdrSink {
             return self.bstr(units, value);
         }
         let counting = !self.counts.is_empty() && self.frames.counting();
+        let fixed = self.frames.form(&Shape::Void) == Form::FixedString;
         let place = self.begin()?;
         let count = count_of(1 + if narrow { value.len() } else { units })?;
         let max = if counting { self.counted(Order::ConformantVarying, count)? } else { count };
+        if fixed {
+            self.u32(0);
+            self.u32(count);
+            self.characters(narrow, value);
+            self.end();
+            return Ok(());
+        }
         if place == Embedding::Within || (self.pointed && place == Embedding::Top) {
             self.referent_id();
         }

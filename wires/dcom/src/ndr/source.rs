@@ -308,7 +308,11 @@ impl<'a> Source<'a> for NdrSource<'a> {
         let counted = shape.kind == TextKind::Counted || self.frames.automation();
         let marked = self.window.wine && !self.frames.automation();
         let counting = !self.counts.is_empty() && self.frames.counting();
+        let fixed = self.frames.form(&Shape::Void) == Form::FixedString;
         let (place, in_place) = self.begin_pointed()?;
+        if fixed && !counted {
+            return self.fixed_string(shape);
+        }
         if counted {
             if !in_place && self.window.u32()? == 0 {
                 return Ok(Cow::Borrowed(""));

@@ -254,6 +254,11 @@ impl NdrSink {
         self.u32(max);
         self.u32(0);
         self.u32(count);
+        self.characters(narrow, value);
+    }
+
+    /// The characters of a string, and the NUL that ends it.
+    pub(super) fn characters(&mut self, narrow: bool, value: &str) {
         if narrow {
             let bytes = self.segment().bytes();
             bytes.extend_from_slice(value.as_bytes());

@@ -346,6 +346,23 @@ impl<'a> NdrSource<'a> {
     pub(super) fn string(&mut self, shape: &Text) -> Visit<(Cow<'a, str>, u32, u32)> {
         let max = self.window.u32()?;
         let units = self.variance(Some(max))?;
+        let (text, _) = self.characters(shape, units)?;
+        Ok((text, max, units))
+    }
+
+    /// A string in an array of a fixed size (C706 14.3.4.1): there is no maximum count, and the NUL must be there, since whoever holds
+    /// it in C finds its end by it.
+    pub(super) fn fixed_string(&mut self, shape: &Text) -> Visit<Cow<'a, str>> {
+        let units = self.variance(None)?;
+        let at = self.window.at;
+        match self.characters(shape, units)? {
+            (text, true) => Ok(text),
+            (_, false) => Err(Violation::BadText.at(at)),
+        }
+    }
+
+    /// So many characters, without the NUL that ends them, and whether there was one.
+    fn characters(&mut self, shape: &Text, units: u32) -> Visit<(Cow<'a, str>, bool)> {
         let actual = units as usize;
         let at = self.window.at;
         let mut text = if shape.kind == TextKind::Narrow {
@@ -355,7 +372,8 @@ impl<'a> NdrSource<'a> {
         } else {
             self.wide(actual)?
         };
-        if text.ends_with('\0') {
+        let ended = text.ends_with('\0');
+        if ended {
             match &mut text {
                 Cow::Borrowed(text) => *text = text.strip_suffix('\0').unwrap_or(text),
                 Cow::Owned(text) => {
@@ -366,7 +384,7 @@ impl<'a> NdrSource<'a> {
         if shape.bound.is_some_and(|bound| actual.saturating_sub(1) > bound as usize) {
             return self.wrong(Violation::BoundExceeded);
         }
-        Ok((text, max, units))
+        Ok((text, ended))
     }
 }
 
