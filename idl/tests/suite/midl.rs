@@ -599,6 +599,29 @@ fn another_compiler_takes_what_is_printed() {
 }
 
 #[test]
+fn full_pointers_are_printed_as_such_wherever_they_are() {
+    // Behind another pointer and as an element: only a name says it there.
+    let contract = methods(
+        "typedef [ptr] long *FPL; typedef struct N { [ptr] long *at; FPL each[2]; FPL *behind; } N; typedef [ptr] N *FPN;
+         typedef [ptr, string] wchar_t *FPS;",
+        "HRESULT a([out] FPL *out, [in, out] FPL *both, [in, ptr] long *in_place, [in, unique] FPL *behind);
+         HRESULT b([in] long n, [in, size_is(n)] FPL *many, [out] FPN *node, [out, string] FPS *text, [in, ptr, size_is(n)] BYTE *bytes);",
+    );
+    assert_eq!(
+        parameters(operation(&contract, "a")),
+        ["out out: full i32", "inout both: full i32", "in in_place: full i32", "in behind: ?full i32"]
+    );
+    let printed = comes_back(&contract);
+    assert_eq!(printed.matches("typedef [ptr] long *full_long;").count(), 1, "{printed}");
+    // With `pointer_default(ptr)` all pointers but the outermost ones of parameters are full.
+    let text =
+        "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B009), pointer_default(ptr)] interface X : IUnknown {
+         typedef struct M { long key; struct M *next; long **two; struct M *some[2]; } M;
+         HRESULT a([in] M *m, [out] M **out); };";
+    comes_back(&parse(text, "x.midl").unwrap());
+}
+
+#[test]
 fn a_string_in_an_array_of_a_fixed_size_is_text() {
     let contract = methods(
         "typedef [string] char NAME[20]; typedef struct tagC { [string] char one[20]; [string] wchar_t many[3][8]; NAME named; } C;",

@@ -13,8 +13,8 @@
 
 use super::super::known;
 use super::{Printer, ident, is_known};
-use everywire_model::Shape;
-use everywire_model::shape::{Order, PointerKind, Referent, Sequence, Text, TextKind};
+use everywire_model::shape::{Order, Pointer, PointerKind, Referent, Sequence, Text, TextKind};
+use everywire_model::{Hold, Shape};
 
 /// Where something is declared. It changes on the way in: what is behind a pointer or in an array is an
 /// element.
@@ -209,6 +209,11 @@ impl Printer {
         if place == DeclarationPosition::Out {
             said.stars += 1;
         }
+        let behind = matches!(place, DeclarationPosition::Out | DeclarationPosition::Element);
+        if kind == PointerKind::Full && behind && kept.is_empty() && !is_counted(target) {
+            said.spec = self.full_pointer(target);
+            return;
+        }
         let bare = self.bare(target, kept);
         match bare {
             Shape::Text(text) if text.kind != TextKind::Counted => {
@@ -223,6 +228,19 @@ impl Printer {
                 self.level(&bare, DeclarationPosition::Element, beside, said, kept);
             }
         }
+    }
+
+    /// The name of a full pointer to this. An attribute speaks of the outermost pointer of a declaration alone, and the others are what
+    /// `pointer_default` says: so only a name can say that one is full.
+    fn full_pointer(&mut self, target: &Shape) -> String {
+        let pointer = Pointer { kind: PointerKind::Full, target: target.clone() };
+        let mut said = self.say(&Shape::Pointer(Hold::new(pointer)), DeclarationPosition::Field, &[]);
+        // An attribute of a typedef speaks of the star that it adds, and not of one that is part of a name.
+        if said.stars == 0 {
+            let character = if said.spec == "LPWSTR" { "wchar_t" } else { "char" };
+            (said.spec, said.stars) = (character.to_owned(), 1);
+        }
+        self.made_pointer(&said)
     }
 
     /// A shape without the attributes kept around it, which are noted.
@@ -457,6 +475,11 @@ impl Printer {
 fn counted(sequence: &Sequence, kept: &[(String, String)]) -> bool {
     let said = |name: &str| kept.iter().any(|(known, _)| known == name);
     sequence.size.is_some() || ["size_is", "max_is", "length_is", "last_is"].iter().any(|name| said(name))
+}
+
+/// Whether attributes of a declaration have to say how long what a pointer points to is: they can only stand where the value does.
+fn is_counted(target: &Shape) -> bool {
+    matches!(target.resolved(), Shape::Sequence(_))
 }
 
 /// Whether a value is the handle of a context.

@@ -10,7 +10,7 @@
 //! without a file are never defined.
 
 use super::super::made::{MAP, PAIR, SEQUENCE};
-use super::declare::DeclarationPosition;
+use super::declare::{Declaration, DeclarationPosition};
 use super::{Printer, escaped, ident, is_known};
 use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Pointer, PointerKind, Struct, TextKind, Union};
@@ -165,6 +165,19 @@ impl Printer {
             }
         };
         self.made(&wanted, &body)
+    }
+
+    /// The name of a pointer that is declared so, which is defined once.
+    pub(super) fn made_pointer(&mut self, said: &Declaration) -> String {
+        let attributes = said.attributes("");
+        let body = format!("{attributes}{}", said.declared(""));
+        if let Some(name) = self.made.get(&body) {
+            return name.clone();
+        }
+        let name = self.names.name(&format!("full_{}", stem(said.declared("").trim_end())));
+        let _ = writeln!(self.pending, "\ntypedef {attributes}{};", said.declared(&name));
+        self.made.insert(body, name.clone());
+        name
     }
 
     /// The struct with this body, which is defined once. `body` is the text between the braces, by which it
