@@ -32,8 +32,9 @@ fn statics_say_what_sizes_are_computed_from() {
     let contract = everywire_idl::midl::parse(
         "[object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B009)] interface I : IUnknown {
              typedef struct Label { USHORT length; USHORT room; [size_is(room / 2), length_is(length / 2)] USHORT *units; } Label;
+             typedef [switch_type(long)] union U { [case(1)] long one; [default] ; } U;
              HRESULT Put([in] long n, [in, size_is(n), length_is(n)] long *all, [in, max_is(n)] long *more, [in, range(1, 9)] long how,
-                 [in, string] char name[20]);
+                 [in, string] char name[20], [in, switch_is(how)] U *u);
          };",
         "label.midl",
     );
@@ -44,6 +45,7 @@ fn statics_say_what_sizes_are_computed_from() {
     );
     assert!(text.contains(r#"renamed!("max_is(n)", sequence!("#), "{text}");
     assert!(text.contains(r#"renamed!("string(20)", text(TextKind::Narrow, Some(19)))"#), "{text}");
+    assert!(text.contains(r#"renamed!("switch_is(how)", union("#), "{text}");
     // These are checked by the code itself, or decide no octets.
     assert!(!text.contains("length_is(n)") && !text.contains("range("), "{text}");
 }

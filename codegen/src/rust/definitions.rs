@@ -54,7 +54,7 @@ pub(super) fn is_spelling(alias: &Alias) -> bool {
 /// Whether an alias is an attribute that decides bytes: codecs compute sizes by it and compare them. A length that is the name of a
 /// value beside it is checked by the code that is generated, and the others decide no bytes.
 pub(super) fn is_on_the_wire(alias: &Alias) -> bool {
-    let attributes = ["size_is(", "max_is(", "first_is(", "last_is(", "length_is(", "string("];
+    let attributes = ["size_is(", "max_is(", "first_is(", "last_is(", "length_is(", "string(", "switch_is("];
     let plain = |name: &str| is_identifier(name.strip_prefix("length_is(")?.strip_suffix(')')?).then_some(());
     attributes.iter().any(|attribute| alias.name.starts_with(attribute)) && plain(&alias.name).is_none()
 }

@@ -419,7 +419,7 @@ pub mod describe {
     });
 
     pub static TYPEDESC: Struct = record!("TYPEDESC", "", {
-        "_tdUnion": union(&TYPEDESC_TD_UNION), "vt": Shape::U16,
+        "_tdUnion": renamed!("switch_is(vt)", union(&TYPEDESC_TD_UNION)), "vt": Shape::U16,
     });
 
     pub static ARRAYDESC: Struct = record!("ARRAYDESC", "", {
@@ -458,8 +458,8 @@ pub mod describe {
 
     pub static VARDESC: Struct = record!("VARDESC", "", {
         "memid": alias(&MEMBERID), "lpstrReserved": optional!(WIDE_TEXT),
-        "_vdUnion": union(&VARDESC_VD_UNION), "elemdescVar": structure(&ELEMDESC),
-        "wVarFlags": Shape::U16, "varkind": Shape::I32,
+        "_vdUnion": renamed!("switch_is(varkind)", union(&VARDESC_VD_UNION)),
+        "elemdescVar": structure(&ELEMDESC), "wVarFlags": Shape::U16, "varkind": Shape::I32,
     });
 
     pub static LCID: Alias = named("LCID", "", Shape::U32);

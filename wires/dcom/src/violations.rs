@@ -21,6 +21,8 @@ violations! {
         BoundExceeded => "an array or string is longer than its bound";
         /// An array holds another number of elements than the value beside it says (`size_is`).
         CountMismatch => "an array and the value that says its size contradict each other";
+        /// A union has another arm than the value beside it chooses (`switch_is`).
+        ArmMismatch => "a union and the value that chooses its arm contradict each other";
         /// The counts of a conformant-varying array contradict each other, or its offset is not 0.
         BadVariance => "maximum, offset and actual count of an array contradict each other";
         /// A pointer that must not be null is null.

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::common::{
-    alias, array, code, decode, encode, integers, ordered, parameters, pointer, record, sized, structure,
-    unhex, unique, unnamed, wide,
+    alias, array, code, decode, encode, enumeration, integers, ordered, parameters, pointer, record, sized,
+    structure, unhex, union, unique, unnamed, wide,
 };
 use everywire_dcom::NdrSink;
 use everywire_model::counts::{Present, Within};
@@ -333,4 +333,75 @@ fn a_string_in_an_array_of_a_fixed_size_stands_in_place() {
         let failure = decode(&unhex(hex), true, &one).unwrap_err();
         assert_eq!(code(&failure), violation, "{hex}: {failure}");
     }
+}
+
+/// A union of a number of either width, which `attribute` chooses.
+fn chosen(attribute: &str, discriminator: Shape) -> Shape {
+    alias(attribute, union(discriminator, &[(1, "one", Shape::U16), (2, "two", Shape::U32)]))
+}
+
+#[test]
+fn a_union_has_the_arm_that_is_chosen_beside_it() {
+    let kind = enumeration(16, &[("one", 1), ("two", 2)]);
+    let level = || ("level", Shape::U32);
+    for (shape, right, wrong) in [
+        // What chooses stands before it or behind it, behind a pointer, or in a struct with it.
+        (
+            parameters(&[level(), ("u", chosen("switch_is(level)", Shape::U32))]),
+            "01000000 01000000 0700",
+            "02000000 01000000 0700",
+        ),
+        (
+            parameters(&[("u", chosen("switch_is(level)", Shape::I16)), level()]),
+            "0100 0700 01000000",
+            "0100 0700 02000000",
+        ),
+        (
+            parameters(&[
+                ("level", unique(Shape::U32)),
+                ("u", unique(chosen("switch_is(*level)", Shape::I32))),
+            ]),
+            "00000200 01000000 04000200 01000000 0700",
+            "00000200 03000000 04000200 01000000 0700",
+        ),
+        (
+            parameters(&[("kind", kind.clone()), ("u", chosen("switch_is(kind)", kind.clone()))]),
+            "0100 0100 0700",
+            "0200 0100 0700",
+        ),
+        (
+            parameters(&[("c", Shape::Char), ("u", chosen("switch_is(c - 48)", Shape::U8))]),
+            "31 01 0700",
+            "32 01 0700",
+        ),
+        (
+            parameters(&[(
+                "s",
+                structure("S", &[("level", Shape::U16), ("u", chosen("switch_is(level & 15)", Shape::U16))]),
+            )]),
+            "2100 0100 0700",
+            "2200 0100 0700",
+        ),
+    ] {
+        let bytes = unhex(right);
+        let (value, rest) = decode(&bytes, true, &shape).unwrap();
+        assert_eq!((rest, encode(&value, true, &shape)), (0, bytes));
+        let failure = decode(&unhex(wrong), true, &shape).unwrap_err();
+        assert_eq!(
+            (code(&failure), failure.kind()),
+            ("ndr ArmMismatch", Kind::Malformed),
+            "{wrong}: {failure}"
+        );
+    }
+    let arm = || Value::Union(1, Some(Box::new(("one".to_owned(), Value::Integer(7)))));
+    let list = parameters(&[level(), ("u", chosen("switch_is(level)", Shape::U32))]);
+    let failure = written(&list, &[Value::Integer(2), arm()]).unwrap_err();
+    assert_eq!((failure.kind(), failure.initiator()), (Kind::BadArgument, Initiator::User));
+    assert!(failure.to_string().contains("a union of arm 1, but `level`, which chooses, is 2"), "{failure}");
+    // The number in the arm chooses nothing, and of what is wider the bits count that travel.
+    let narrow = parameters(&[level(), ("u", chosen("switch_is(level)", Shape::U16))]);
+    assert!(written(&narrow, &[Value::Integer(0x0001_0001), arm()]).is_ok());
+    // What chooses it is not beside it: the results of an operation whose level is an argument.
+    let results = parameters(&[("u", chosen("switch_is(level)", Shape::U32)), ("status", Shape::U32)]);
+    assert!(written(&results, &[arm(), Value::Integer(9)]).is_ok());
 }

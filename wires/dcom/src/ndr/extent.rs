@@ -1,4 +1,5 @@
-//! What a contract says of the size of an array beside it, where that is more than one name (`size_is` and its like).
+//! What a contract says of the size of an array beside it, where that is more than one name (`size_is` and its like), and what chooses
+//! the arm of a union (`switch_is`).
 //!
 //! The reader of MIDL keeps such an attribute as the name of an alias around the array: `size_is(n / 2)`, or several
 //! with commas between them. Here the attributes are found again and computed from the values beside the array. That
@@ -83,6 +84,29 @@ impl<'s> Extent<'s> {
     pub(super) fn first(&self, beside: &dyn Fn(&str) -> Option<i64>) -> Option<Computed<'s>> {
         let text = self.first?;
         Some(Computed { value: compute(text, beside)?, text })
+    }
+}
+
+/// What chooses the arm of a field that is a union, or points to one, if that stands beside it (`switch_is`).
+pub(super) fn switch_of(shape: &Shape) -> Option<&str> {
+    let (mut shape, mut found) = (shape, None);
+    loop {
+        match shape {
+            Shape::Alias(alias) => {
+                if alias.name.contains('(') {
+                    pieces(&alias.name, |name, value| {
+                        if name == "switch_is" {
+                            found = Some(value);
+                        }
+                    });
+                }
+                shape = &alias.target;
+            }
+            Shape::Pointer(pointer) => shape = &pointer.target,
+            Shape::Optional(target) => shape = target,
+            Shape::Union(_) => return found,
+            _ => return None,
+        }
     }
 }
 

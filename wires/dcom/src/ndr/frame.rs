@@ -153,6 +153,15 @@ impl<H: Copy, S> Stack<Frame<H, S>> {
         self.last().is_some_and(|frame| frame.counting != CountRole::No)
     }
 
+    /// Whether the value that was visited is the discriminator of a union, of so many bits. What comes behind it is its arm, which takes
+    /// no part in counts.
+    pub(super) fn take_discriminator(&mut self) -> Option<u32> {
+        let frame = self.last_mut()?;
+        let CountRole::Discriminator(bits) = frame.counting else { return None };
+        frame.counting = CountRole::No;
+        Some(bits)
+    }
+
     /// How the next value is held; `shape` is what the visit says of it.
     pub(super) fn form(&self, shape: &Shape) -> Form {
         match self.last() {

@@ -10,7 +10,7 @@
 //! in place) to four.
 
 use everywire_model::Hold;
-use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct, Text, TextKind};
+use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct, Text, TextKind, Union};
 
 /// Where a value stands, which decides how strings, sequences and pointers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,11 @@ pub(super) fn width(shape: &Shape) -> Option<usize> {
         Shape::Enum(shape) => Some(enum_width(shape)),
         shape => shape.width(),
     }
+}
+
+/// Bits of the discriminator of a union.
+pub(super) fn bits_of(union: &Union) -> u32 {
+    width(union.discriminator.resolved()).and_then(|width| u32::try_from(width * 8).ok()).unwrap_or(i64::BITS)
 }
 
 /// Alignment of a value inside a struct or array; `tail` says whether a sequence here belongs to the struct itself.

@@ -16,7 +16,8 @@
 //!   `CURRENCY`, `SCODE`, `INT`, `UINT`, `NULL` and `DECIMAL` choose the type;
 //! * a SAFEARRAY of several dimensions is a sequence of rows. Its lower bounds are not kept: they are written as 0;
 //! * a sequence whose size a field or parameter beside it says must be so long, in both directions; so must one whose size,
-//!   or the number of whose elements that travel, is computed from values beside it (`size_is(n / 2)`).
+//!   or the number of whose elements that travel, is computed from values beside it (`size_is(n / 2)`); and a union has the arm
+//!   that is chosen beside it (`switch_is`).
 
 mod bodies;
 mod cells;

@@ -269,7 +269,14 @@ impl NdrSink {
 
     /// A number was written.
     fn note(&mut self, value: i64) -> Visit<()> {
-        let Some(counts) = self.counts.last_mut().filter(|_| self.frames.counting()) else { return Ok(()) };
+        let chosen = self.frames.take_discriminator();
+        let Some(counts) = self.counts.last_mut() else { return Ok(()) };
+        if let Some(bits) = chosen {
+            return counts.choose(value, bits).map_err(|contradiction| contradicts(&contradiction));
+        }
+        if !self.frames.counting() {
+            return Ok(());
+        }
         counts.value(value).map_err(|contradiction| contradicts(&contradiction))?;
         while let Some(((depth, at), max)) = self.counts.last_mut().and_then(Counts::late) {
             let raw = if self.little { max.to_le_bytes() } else { max.to_be_bytes() };
@@ -350,19 +357,21 @@ impl Sink for NdrSink {
 
     fn bool(&mut self, value: bool) -> Visit<()> {
         if self.frames.automation() || self.frames.form(&Shape::Bool) == Form::VariantBool {
-            self.value(if value { [0xff; 2] } else { [0; 2] })
+            self.value(if value { [0xff; 2] } else { [0; 2] })?;
         } else {
-            self.value([value.into()])
+            self.value([value.into()])?;
         }
+        if self.counts.is_empty() { Ok(()) } else { self.note(value.into()) }
     }
 
     fn char(&mut self, value: char, wide: bool) -> Visit<()> {
         let misfit = || Failure::bad_argument(format!("{value:?} is not one character here"));
         if wide {
-            self.value(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes())
+            self.value(u16::try_from(u32::from(value)).map_err(|_| misfit())?.to_le_bytes())?;
         } else {
-            self.value([u8::try_from(value).map_err(|_| misfit())?])
+            self.value([u8::try_from(value).map_err(|_| misfit())?])?;
         }
+        if self.counts.is_empty() { Ok(()) } else { self.note(u32::from(value).into()) }
     }
 
     fn text(&mut self, shape: &Text, value: &str) -> Visit<()> {
@@ -442,10 +451,11 @@ impl Sink for NdrSink {
         }
         if enum_width(shape) == 2 && !self.frames.automation() {
             let short = u16::try_from(value).map_err(|_| unsupported("a member above 65535 in 16 bits"))?;
-            self.value(short.to_le_bytes())
+            self.value(short.to_le_bytes())?;
         } else {
-            self.value(value.to_le_bytes())
+            self.value(value.to_le_bytes())?;
         }
+        if self.counts.is_empty() { Ok(()) } else { self.note(value.into()) }
     }
 
     fn reference(&mut self, value: Option<&Reference>) -> Visit<()> {

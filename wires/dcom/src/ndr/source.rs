@@ -195,12 +195,14 @@ impl<'a> NdrSource<'a> {
 
     /// A number was read.
     fn note(&mut self, value: i64) -> Visit<()> {
-        match self.counts.last_mut().filter(|_| self.frames.counting()) {
-            Some(counts) => {
-                counts.value(value).map_err(|contradiction| contradicts(&contradiction, self.window.at))
-            }
-            None => Ok(()),
+        let at = self.window.at;
+        let chosen = self.frames.take_discriminator();
+        match self.counts.last_mut() {
+            Some(counts) if chosen.is_some() => counts.choose(value, chosen.unwrap_or_default()),
+            Some(counts) if self.frames.counting() => counts.value(value),
+            _ => Ok(()),
         }
+        .map_err(|contradiction| contradicts(&contradiction, at))
     }
 
     /// Goes to the next referent of the construct around; [`Self::come_back`] returns.
@@ -278,8 +280,12 @@ impl<'a> NdrSource<'a> {
 #[cold]
 fn contradicts(contradiction: &Contradiction, at: usize) -> everywire_model::Failure {
     let Contradiction { what, said, name } = contradiction;
-    let failure = Violation::CountMismatch.at(at);
+    let failure = match what {
+        Subject::Arm(_) => Violation::ArmMismatch.at(at),
+        _ => Violation::CountMismatch.at(at),
+    };
     match what {
+        Subject::Arm(arm) => failure.at(format_args!("arm {arm}, but `{name}` is {said}")),
         Subject::Elements(count) => failure.at(format_args!("{count} elements, but `{name}` is {said}")),
         Subject::Offset => failure.at(format_args!("offset 0, but `{name}` is {said}")),
     }
@@ -292,12 +298,19 @@ impl<'a> Source<'a> for NdrSource<'a> {
     fn bool(&mut self) -> Visit<bool> {
         let wide = self.frames.automation() || self.frames.form(&Shape::Bool) == Form::VariantBool;
         self.begin()?;
-        Ok(if wide { self.scalar(Window::u16)? != 0 } else { self.window.u8()? != 0 })
+        let value = if wide { self.scalar(Window::u16)? != 0 } else { self.window.u8()? != 0 };
+        if !self.counts.is_empty() {
+            self.note(value.into())?;
+        }
+        Ok(value)
     }
 
     fn char(&mut self, wide: bool) -> Visit<char> {
         self.begin()?;
-        let code = if wide { self.scalar(Window::u16)?.into() } else { self.window.u8()?.into() };
+        let code: u32 = if wide { self.scalar(Window::u16)?.into() } else { self.window.u8()?.into() };
+        if !self.counts.is_empty() {
+            self.note(code.into())?;
+        }
         match char::from_u32(code) {
             Some(value) => Ok(value),
             None => self.wrong(Violation::BadCharacter),
@@ -387,6 +400,9 @@ impl<'a> Source<'a> for NdrSource<'a> {
         let value = if short { self.scalar(Window::u16)?.into() } else { self.scalar(Window::i32)? };
         if shape.name_of(value).is_none() {
             return self.wrong(Violation::UnknownEnumerant);
+        }
+        if !self.counts.is_empty() {
+            self.note(value.into())?;
         }
         Ok(value)
     }

@@ -1,13 +1,14 @@
 //! What an open composite knows of its values beyond what the visit says with each: which are held in another form, and
-//! which count others (`size_is`).
+//! which count others (`size_is`) or choose their arms (`switch_is`).
 //!
 //! Invariants: `Counts` has one entry for each field of the struct, in order; `field` is the one that is
 //! being visited. Sequence and size may come in either order, so each of both compares with the other if that
 //! was seen already. Where a maximum count travels, it must equal the size; any other sequence must not exceed
 //! it. The elements that travel must be as many as the length says (`length_is`). What is written in another
-//! way than as one name (`extent.rs`) is computed as soon as all its names have values.
+//! way than as one name (`extent.rs`) is computed as soon as all its names have values. A union and what chooses its
+//! arm are compared in the same way.
 
-use super::extent::{Computed, Extent};
+use super::extent::{Computed, Extent, compute, switch_of};
 use super::layout::{Form, alignment, form};
 use everywire_model::shape::{Field, Hold, Order, Sequence, Shape, Struct};
 
@@ -110,6 +111,8 @@ pub(super) enum CountRole {
     Field,
     /// It stands behind the pointer that is the field.
     Behind,
+    /// It is the discriminator of a union, of so many bits.
+    Discriminator(u32),
 }
 
 /// The counts of an open struct: sequences, and the fields that say how long they are.
@@ -138,6 +141,10 @@ struct FieldCount {
     sized_by: Option<usize>,
     /// Whether attributes around it say more of its size ([`Extent`]).
     written: bool,
+    /// Whether it is a union that something beside it chooses.
+    switched: bool,
+    /// The discriminator of the union, and the bits of it that travel.
+    choice: Option<(i64, u32)>,
 }
 
 /// The length of a sequence or string.
@@ -167,13 +174,18 @@ pub(super) enum Subject {
     Elements(u32),
     /// A sequence begins with the first element of its array, as all do here.
     Offset,
+    /// A union has the arm for this.
+    Arm(i64),
 }
 
 impl Counts {
-    /// Of a struct, if a field of it is sized by another.
+    /// Of a struct, if a field of it is sized or chosen by another.
     pub(super) fn of(shape: &Hold<Struct>) -> Option<Self> {
         // Most structs hold none: tell that without allocating.
-        shape.fields.iter().find(|field| sized(field).is_some() || is_written(field))?;
+        shape
+            .fields
+            .iter()
+            .find(|field| sized(field).is_some() || is_written(field) || switch_of(&field.shape).is_some())?;
         let sized_by = |field: &Field| {
             let name = sized(field)?.size.as_ref()?;
             shape.fields.iter().position(|other| other.name == *name)
@@ -181,10 +193,11 @@ impl Counts {
         let seen = shape.fields.iter().map(|field| FieldCount {
             sized_by: sized_by(field),
             written: is_written(field),
+            switched: switch_of(&field.shape).is_some(),
             ..FieldCount::default()
         });
         let seen: Vec<FieldCount> = seen.collect();
-        let counts = seen.iter().any(|seen| seen.sized_by.is_some() || seen.written);
+        let counts = seen.iter().any(|seen| seen.sized_by.is_some() || seen.written || seen.switched);
         counts.then(|| Self { shape: shape.clone(), field: 0, seen, late: Vec::new() })
     }
 
@@ -202,6 +215,8 @@ impl Counts {
             let Some(seen) = self.seen.get(field) else { continue };
             if seen.count.is_some() && (seen.written || seen.sized_by == Some(sizing)) {
                 self.agree(field)?;
+            } else if seen.choice.is_some() {
+                self.chosen(field)?;
             }
         }
         Ok(())
@@ -217,6 +232,27 @@ impl Counts {
         let Some(seen) = self.seen.get_mut(self.field) else { return Ok(()) };
         seen.count = Some(count);
         if seen.written || seen.sized_by.is_some() { self.agree(self.field) } else { Ok(()) }
+    }
+
+    /// The field is a union whose discriminator is this, in so many bits.
+    pub(super) fn choose(&mut self, discriminator: i64, bits: u32) -> Result<(), Contradiction> {
+        let Some(seen) = self.seen.get_mut(self.field).filter(|seen| seen.switched) else { return Ok(()) };
+        seen.choice = Some((discriminator, bits));
+        self.chosen(self.field)
+    }
+
+    /// Whether a union has the arm that is chosen beside it, as far as that is known. What chooses may be wider than the discriminator,
+    /// which is as many of its bits as travel.
+    fn chosen(&self, field: usize) -> Result<(), Contradiction> {
+        let Some((discriminator, bits)) = self.seen.get(field).and_then(|seen| seen.choice) else {
+            return Ok(());
+        };
+        let text = self.shape.fields.get(field).and_then(|field| switch_of(&field.shape)).unwrap_or_default();
+        let Some(value) = compute(text, &|name| self.value_of(name)) else { return Ok(()) };
+        if (value ^ discriminator) << i64::BITS.saturating_sub(bits).min(63) == 0 {
+            return Ok(());
+        }
+        Err(Computed { value, text }.contradicts(Subject::Arm(discriminator)))
     }
 
     /// The maximum count of the field was written there, and its size is not known yet.

@@ -8,7 +8,7 @@
 //! A composite behind a pointer of its own, inside another one, is a deferred referent: `descend` selects the
 //! segment behind, and the frame ends it (`Frame::referent`).
 
-use super::super::layout::{Embedding, Form, alignment, form, pair_alignment, tail_of};
+use super::super::layout::{Embedding, Form, alignment, bits_of, form, pair_alignment, tail_of};
 use super::super::variant;
 use super::super::watch::{CountRole, Counts, Forms, count_in};
 use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
@@ -117,13 +117,16 @@ impl NdrSink {
     /// `len` is 0 if no arm is selected, else the number of the arm plus one; the discriminator is the first
     /// value to come.
     pub(super) fn open_union(&mut self, union: &Union, len: usize) -> Visit<()> {
+        let counting = !self.counts.is_empty() && self.frames.counting();
         if self.begin()? == Embedding::Arm {
             return Err(unsupported("a union in a VARIANT"));
         }
         let arm = len.checked_sub(1).and_then(|arm| union.arms.get(arm));
         let wine = self.wine;
+        let role = if counting { CountRole::Discriminator(bits_of(union)) } else { CountRole::No };
         let frame = self.push(Kind::Union, 1 + usize::from(len > 0))?;
         frame.packed = wine;
+        frame.counting = role;
         match arm.map(|arm| form(&arm.field.shape).0) {
             // No discriminator is held in another form, so that it does not matter that this is about it, too.
             Some(form) if form != Form::Plain => frame.forms = Forms::Pairs(Form::Plain, form),

@@ -24,6 +24,10 @@ pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
             Failure::bad_argument(format!("{count} elements, but `{name}`, which says how many, is {said}"))
                 .with_hint(format!("give `{name}` the number of elements"))
         }
+        Subject::Arm(arm) => {
+            Failure::bad_argument(format!("a union of arm {arm}, but `{name}`, which chooses, is {said}"))
+                .with_hint(format!("give the arm for `{name}`"))
+        }
         Subject::Offset => unsupported(format_args!(
             "an array of which a part travels that begins at element {said} (`first_is({name})`)"
         )),

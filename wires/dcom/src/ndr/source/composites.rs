@@ -10,7 +10,7 @@
 //! is `NullReference`. A full pointer whose id was seen before is read from the first one's referent again;
 //! that is bounded, since it takes four octets and may stand for many.
 
-use super::super::layout::{Embedding, alignment, has_pointers, least, pair_alignment, tail_of};
+use super::super::layout::{Embedding, alignment, bits_of, has_pointers, least, pair_alignment, tail_of};
 use super::super::watch::{CountRole, Counts, Forms, count_in};
 use super::super::window::{skip, skip_items};
 use super::{Frame, Kind, NdrSource, ReturnPoint, contradicts};
@@ -142,12 +142,16 @@ impl<'a> NdrSource<'a> {
     /// Its two values are the discriminator and the arm; the arm is known only when the discriminator was
     /// read.
     pub(super) fn open_union(&mut self, shape: &Shape) -> Visit<usize> {
+        let counting = !self.counts.is_empty() && self.frames.counting();
         let place = self.begin()?;
         if place == Embedding::Arm {
             return Err(unsupported("a union in a VARIANT"));
         }
         let end = self.end_of(shape, place, None)?;
-        self.push_construct(Kind::Union, 2, place, end)?;
+        let frame = self.push_construct(Kind::Union, 2, place, end)?;
+        if let (true, Shape::Union(union)) = (counting, shape) {
+            frame.counting = CountRole::Discriminator(bits_of(union));
+        }
         Ok(0)
     }
 
