@@ -51,7 +51,10 @@ pub(crate) struct CdrSink<'r> {
 enum OptionalForm {
     Null,
     Whole,
-    Chunked,
+    /// `inner_end`: the length of the flat buffer behind the end tag of the last value within it, if there is one.
+    Chunked {
+        inner_end: Option<usize>,
+    },
 }
 
 impl<'r> CdrSink<'r> {
@@ -129,7 +132,10 @@ impl<'r> CdrSink<'r> {
             put.count(ids);
         }
         value.told().for_each(|id| put.string(id.as_bytes()));
-        self.values.push(if chunked { OptionalForm::Chunked } else { OptionalForm::Whole });
+        self.values.push(match chunked {
+            true => OptionalForm::Chunked { inner_end: None },
+            false => OptionalForm::Whole,
+        });
         if chunked {
             self.level += 1;
             self.begin_chunk();
@@ -137,17 +143,22 @@ impl<'r> CdrSink<'r> {
         Ok(())
     }
 
-    /// Ends an optional value.
+    /// Ends an optional value. Its end tag ends the values within it, too, so where nothing stands behind the last of those it takes the
+    /// place of that one's (CORBA 3.3 part 2, section 9.3.4.6). omniORB reads no second end tag there.
     #[cold]
     fn close_value(&mut self) {
-        if self.values.pop() == Some(OptionalForm::Chunked) {
-            self.end_chunk();
-            let end = self.level.wrapping_neg();
-            self.put().u32(end);
-            self.level = self.level.saturating_sub(1);
-            if self.level > 0 {
-                self.begin_chunk();
-            }
+        let Some(OptionalForm::Chunked { inner_end }) = self.values.pop() else { return };
+        self.end_chunk();
+        let written = self.buffer.flat().len();
+        if inner_end == Some(written) {
+            self.buffer.flat().truncate(written.saturating_sub(4));
+        }
+        let end = self.level.wrapping_neg();
+        self.put().u32(end);
+        self.level = self.level.saturating_sub(1);
+        if let Some(OptionalForm::Chunked { inner_end }) = self.values.last_mut() {
+            *inner_end = Some(self.buffer.flat().len());
+            self.begin_chunk();
         }
     }
 

@@ -145,6 +145,49 @@ fn what_may_be_cut_down_is_in_chunks() {
     );
 }
 
+/// omniORB reads no second end tag behind one, and the specification wants a single one that ends all (section 9.3.4.6).
+#[test]
+fn values_that_end_together_have_one_end_tag() {
+    let with = |id: &'static str, last: Shape, behind: Option<Shape>| {
+        let mut fields = vec![("x", Shape::I32), ("last", last)];
+        fields.extend(behind.map(|shape| ("z", shape)));
+        let members = if fields.len() > 2 { "uu" } else { "u" };
+        let levels = [level(id, true, members), level(A, false, "u")];
+        Shape::Optional(Hold::new(of_members(&levels, record(id, fields))))
+    };
+    let value = |x, last, z: Option<i128>| {
+        let mut fields = vec![("x".into(), Value::Integer(x)), ("last".into(), last)];
+        fields.extend(z.map(|z| ("z".into(), Value::Integer(z))));
+        Value::Struct(fields)
+    };
+    let head = |letter: char| {
+        let id = format!("0000000a 49444c3a{:02x}3a312e3000 0000", letter as u32);
+        format!("7fffff0e 00000002 {id} {ID_A} 0000")
+    };
+    let inner = format!("7fffff0a {ID_A} 0000 00000004 00000003");
+    let c = || with("IDL:C:1.0", a(), None);
+    let two = format!("{} 00000004 00000002 {inner}", head('C'));
+    is(&many(c()), &list(vec![value(2, of(3), None)]), &format!("00000001 {two} ffffffff 77"));
+    // Three, and something behind them.
+    let d = with("IDL:D:1.0", c(), None);
+    let three = format!("{} 00000004 00000001 {two}", head('D'));
+    let of_three = value(1, value(2, of(3), None), None);
+    let all = list(vec![of_three, Value::Nothing]);
+    is(&many(d), &all, &format!("00000002 {three} ffffffff 00000000 77"));
+    // Two of three: the outermost goes on.
+    let e = with("IDL:E:1.0", c(), Some(Shape::U8));
+    let bytes = format!("{} 00000004 00000001 {two} fffffffe 00000001 09 000000 ffffffff", head('E'));
+    is(&e, &value(1, value(2, of(3), None), Some(9)), &bytes);
+    // A null value is in a chunk, so the end tag before it stays.
+    let f = with("IDL:F:1.0", c(), Some(a()));
+    let mut of_null = value(1, value(2, of(3), None), Some(0));
+    if let Value::Struct(fields) = &mut of_null {
+        fields[2].1 = Value::Nothing;
+    }
+    let bytes = format!("{} 00000004 00000001 {two} fffffffe 00000004 00000000 ffffffff", head('F'));
+    is(&f, &of_null, &bytes);
+}
+
 #[test]
 fn members_may_lie_in_many_chunks() {
     let head = format!("7fffff0a {ID_A} 0000");
