@@ -379,11 +379,16 @@ impl<'a> CdrSource<'a> {
     ) -> Visit<usize> {
         let Some(values) = self.values.as_mut() else { return Ok(0) };
         value_types::whole_in_chunks(tag, values.level, at)?;
-        values.note(at, value.id(), &mut self.budget)?;
+        values.note(at, value, &mut self.budget)?;
         let head = values.head(&mut get, tag, &mut self.budget)?;
         let own = head.ids.iter().position(|id| *id == value.id().as_bytes());
         match (head.ids.first(), own) {
-            (None, _) | (_, Some(0)) => {}
+            (_, Some(0)) => {}
+            (None, _) if values.may_be(at, value.id()) => {}
+            (None, _) => {
+                let what = format_args!("an indirection to {} names another value", value.id());
+                return Err(Failure::malformed(what, at));
+            }
             (Some(_), Some(_)) if head.chunked => {}
             (Some(id), _) => {
                 let id = String::from_utf8_lossy(id);

@@ -8,12 +8,14 @@
 //! Invariants against hostile bytes:
 //! * An offset leads back to where a header, a repository id or a list of these began that was read; elsewhere it is refused. It may
 //!   not lead to a value that is still being read, so no value contains itself.
-//! * A value that is shared is read once more where it stands again. Each time is charged as if it had come, so that few octets
+//! * A value that is shared is read once more where it stands again, as the type that is expected there: its header names that type, or the
+//!   value tells no type and was read as one that may be cut down to it. Each time is charged as if it had come, so that few octets
 //!   cannot stand for many values; the levels of values count as all others do.
 //! * A chunk lies within the message, and is not empty. A value without chunks does not stand in one with chunks, and no header stands
 //!   in a chunk. An end tag names the present level, or one around it.
 
 use crate::cdr::{DecodeError, Get, ReadCdr};
+use everywire_model::value_type::ValueType;
 use everywire_model::{Budget, Failure, Visit};
 
 /// The first of the tags of values; those below are sizes of chunks (9.3.4.1).
@@ -62,11 +64,11 @@ pub(crate) struct Open<'a> {
 }
 
 /// A value that came.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct ReceivedValue {
     at: usize,
-    /// The type that it was read as.
-    read_as: u64,
+    /// The type that it was read as first, and those to which that may be cut down.
+    read_as: Box<[u64]>,
     /// How many values in chunks were around it.
     level: u32,
 }
@@ -91,32 +93,40 @@ impl<'a> Values<'a> {
     }
 
     /// Notes a value, so that another place may name it.
-    pub(crate) fn note(&mut self, at: usize, id: &str, budget: &mut Budget) -> Visit<()> {
+    pub(crate) fn note(&mut self, at: usize, value: ValueType<'_>, budget: &mut Budget) -> Visit<()> {
         // Values are few beside their octets, but may have none of their own.
         budget.charge_elements(1)?;
         budget.charge_bytes(size_of::<ReceivedValue>() as u64)?;
         if let Err(place) = self.seen.binary_search_by_key(&at, |seen| seen.at) {
-            self.seen.insert(place, ReceivedValue { at, read_as: number(id), level: self.level });
+            let read_as: Box<[u64]> = value.told().map(number).collect();
+            budget.charge_bytes(size_of_val(&*read_as) as u64)?;
+            self.seen.insert(place, ReceivedValue { at, read_as, level: self.level });
         }
         Ok(())
+    }
+
+    /// The value that came at a place.
+    fn seen(&self, at: usize) -> Option<&ReceivedValue> {
+        self.seen.binary_search_by_key(&at, |seen| seen.at).ok().and_then(|index| self.seen.get(index))
+    }
+
+    /// Whether the value at a place, which tells no type, may be read as the type with this id: it is of the type that was expected where it
+    /// stands, or may be cut down from that.
+    pub(crate) fn may_be(&self, at: usize, id: &str) -> bool {
+        self.seen(at).is_some_and(|seen| seen.read_as.contains(&number(id)))
     }
 
     /// The level of the value that an offset leads to.
     ///
     /// # Errors
-    /// It leads to no value, to one of another type, or to one that is being read.
+    /// It leads to no value, or to one that is being read.
     pub(crate) fn earlier(&self, at: usize, id: &str, from: usize) -> Visit<u32> {
-        let seen =
-            self.seen.binary_search_by_key(&at, |seen| seen.at).ok().and_then(|index| self.seen.get(index));
-        let Some(seen) = seen else {
+        let Some(seen) = self.seen(at) else {
             return Err(Failure::malformed("an indirection names no value that came before it", from));
         };
         if self.open.iter().any(|open| open.at == Some(at)) {
             let what = format_args!("a value of {id} contains itself, which cannot be read here");
             return Err(Failure::malformed(what, from));
-        }
-        if seen.read_as != number(id) {
-            return Err(Failure::malformed(format_args!("an indirection to {id} names another value"), from));
         }
         Ok(seen.level)
     }

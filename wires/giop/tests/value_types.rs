@@ -227,6 +227,32 @@ fn values_and_types_that_stood_before_are_found_again() {
     );
 }
 
+/// omniORB writes one value for two members, though the one is declared as its base.
+#[test]
+fn a_value_is_found_again_where_its_base_is_expected() {
+    let of_b = Value::Struct(vec![
+        ("x".into(), Value::Integer(1)),
+        ("y".into(), Value::Integer(2)),
+        ("inner".into(), Value::Nothing),
+        ("z".into(), Value::Float(1.0)),
+    ]);
+    let pair = |one, two| Value::Struct(vec![("one".into(), one), ("two".into(), two)]);
+    // Without an id, as its type is the expected one; the offset stands at 28.
+    let plain = "7fffff00 00000001 02 000000 00000000 3ff0000000000000 ffffffff ffffffe4";
+    reads(&record("", vec![("one", b()), ("two", a())]), &pair(of_b.clone(), of(1)), plain);
+    // The other way round it tells its types; the offset stands at 72.
+    let chunks = "7fffff0e 00000002 0000000a 49444c3a423a312e3000 0000 0000000a 49444c3a413a312e3000 0000 \
+                  00000014 00000001 02 000000 00000000 3ff0000000000000 ffffffff ffffffff ffffffb8";
+    reads(&record("", vec![("one", a()), ("two", b())]), &pair(of(1), of_b), chunks);
+    // Its type may not be cut down, or is the base itself.
+    let fields = vec![("x", Shape::I32), ("y", Shape::U8), ("inner", a()), ("z", Shape::F64)];
+    let levels = [level(B, false, "uuu"), level(A, false, "u")];
+    let whole = Shape::Optional(Hold::new(of_members(&levels, record(B, fields))));
+    refused(&record("", vec![("one", whole), ("two", a())]), plain, "names another value");
+    let base = "7fffff00 00000001 ffffffff fffffff4";
+    refused(&record("", vec![("one", a()), ("two", b())]), base, "names another value");
+}
+
 /// What JacORB 3.9 wrote of these types: its ids and its values stand once, and behind that are offsets, also in chunks.
 #[test]
 fn the_values_of_jacorb_are_read() {
@@ -295,7 +321,8 @@ fn hostile_offsets_are_refused() {
     }
     // To a value of another type.
     let two = record("", vec![("a", a()), ("s", boxed())]);
-    refused(&two, &format!("{one} ffffffff ffffffe4"), "names another value");
+    refused(&two, &format!("{one} ffffffff ffffffe4"), "cannot be cut down");
+    refused(&two, "7fffff00 00000005 ffffffff fffffff4", "names another value");
     // A value that contains itself.
     refused(&tree(), "7fffff00 00000000 ffffffff fffffff4", "contains itself");
 }
