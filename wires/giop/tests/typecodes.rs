@@ -111,6 +111,31 @@ fn declared() -> Shape {
     Shape::Struct(Hold::Later(&NODE))
 }
 
+/// `typedef sequence<Node> NodeSeq; struct Node { long v; NodeSeq kids; };`, as the value of an `any` of a `NodeSeq`.
+#[test]
+fn a_struct_inside_a_name_that_contains_itself_has_one_identity() {
+    let begun =
+        Hand::new(false).named(21, "NodeSeq").open(19).named(15, "Node").number(2).text("v").number(3);
+    let code = begun.text("kids").back(0).close().number(0).close().close();
+    let leaf = |v| Value::Struct(vec![("v".into(), Value::Integer(v)), ("kids".into(), Value::List(vec![]))]);
+    let root = vec![("v".into(), Value::Integer(1)), ("kids".into(), Value::List(vec![leaf(2)]))];
+    let bytes = code.number(1).number(1).number(1).number(2).number(0);
+    let value = read(&body(&bytes.out, false), &Shape::Variant).unwrap();
+    let Value::Variant(held) = &value else { panic!("{value:?}") };
+    let (TypedShape(shape), inner) = &**held;
+    assert_eq!(*inner, Value::List(vec![Value::Struct(root)]));
+    let node = |shape: &Shape| {
+        let Shape::Sequence(list) = shape.resolved() else { panic!() };
+        let Shape::Struct(node) = &list.element else { panic!() };
+        (node.identity(), node.fields[1].shape.clone())
+    };
+    let (first, kids) = node(shape);
+    let (second, kids) = node(&kids);
+    let (third, _) = node(&kids);
+    assert_eq!((first, second), (second, third), "each level is of the same type");
+    assert_eq!(read(&write(false, 0, &Shape::Variant, &value).unwrap(), &Shape::Variant).unwrap(), value);
+}
+
 #[test]
 fn a_type_that_contains_itself_is_read_in_an_any_and_written_back() {
     let value = tree(1, vec![tree(2, vec![]), tree(3, vec![tree(4, vec![])])]);

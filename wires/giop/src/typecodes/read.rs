@@ -131,9 +131,11 @@ impl<'a, 'b> Reader<'a, 'b> {
         if height > TYPECODE_DEPTH {
             return Err(too_deep());
         }
+        let is_named = || self.unfolded.iter().any(|(at, _)| *at == place.at);
         let shape = match &self.encoded {
-            // Its own parts name it: it is known by the same identity as they know it.
-            Some(encoded) if self.unfolded.iter().any(|(at, _)| *at == place.at) => {
+            // Its own parts name it, or it may stand within one that they name and is made anew with each level of that: it is known by the same
+            // identity each time.
+            Some(encoded) if matches!(place.code, kind::STRUCT | kind::UNION) || is_named() => {
                 super::unfold::outermost(encoded, place, shape)
             }
             _ => shape,
