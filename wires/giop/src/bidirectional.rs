@@ -18,10 +18,10 @@
 
 use crate::cdr::{CdrWriter, DecodeError, Get, ReadCdr, WriteCdr};
 use crate::codesets::Dialect;
-use crate::contexts;
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::session::Role;
 use crate::wire_state::Node;
+use crate::{components, contexts};
 use everywire_model::body::{Attachments, NodeState};
 use everywire_model::profile::{Lease, Options, ProfileOptions};
 use everywire_model::{BindAddress, Body, Config, Endpoint, Failure, Reference, options};
@@ -264,7 +264,7 @@ pub(crate) fn marked(body: &Body, mut reference: Reference) -> Reference {
     let Ok(peer) = state.downcast::<PeerPoints>() else { return reference };
     for profile in &mut reference.profiles {
         let is_there = |endpoint: &Endpoint| peer.points.iter().any(|point| point.is_at(endpoint));
-        if profile.wire == "giop" && profile.lease.is_empty() && profile.endpoints.iter().any(is_there) {
+        if profile.wire == "giop" && components::is_free(profile) && profile.endpoints.iter().any(is_there) {
             profile.lease = peer.way_back.clone();
             profile.options = peer.number.clone();
         }

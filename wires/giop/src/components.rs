@@ -214,7 +214,7 @@ fn number(data: &[u8]) -> Option<u32> {
 
 /// Components beside a profile.
 fn shared(profile: &Profile) -> &[(u32, Bytes)] {
-    profile.lease.get::<Shared>().map(|held| held.components.as_slice()).unwrap_or_default()
+    profile.lease.get::<Shared>().map(|held| &*held.components).unwrap_or_default()
 }
 
 /// The first component with this tag: of the profile's own, then of those that stand beside it in the reference.
@@ -228,17 +228,49 @@ pub(crate) fn share(profile: &mut Profile, told: &[Endpoint], shared: &Arc<Share
     add(&mut profile.endpoints, told.iter().cloned());
     // Sockets of this host come first, as they do of a profile's own.
     profile.endpoints.sort_by_key(Endpoint::distance);
-    profile.lease = Lease::new(Arc::clone(shared) as _);
+    profile.lease = match unused(profile) {
+        Some(unused) => Shared { unused: Some(unused.clone()), ..Shared::clone(shared) }.lease(),
+        None => Lease::new(Arc::clone(shared) as _),
+    };
 }
 
-/// Components that stand beside the profiles of a reference. They are kept in the leases of those, so that they are
-/// written where they were read, and nowhere else.
-#[derive(Debug)]
+/// What is known of a profile by the reference that it was read out of, and is no part of it. It is kept in the profile's lease.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Shared {
-    /// Tags and data.
-    pub(crate) components: Vec<(u32, Bytes)>,
+    /// Components that stand beside the profiles: tags and data. They are written where they were read, and nowhere else.
+    pub(crate) components: Arc<[(u32, Bytes)]>,
     /// Whether the profile was read out of others that the reference keeps as octets.
     pub(crate) is_stand_in: bool,
+    /// The profile's host and port, if they make no endpoint.
+    pub(crate) unused: Option<(String, u16)>,
+}
+
+impl Shared {
+    /// As the lease of a profile.
+    pub(crate) fn lease(self) -> Lease {
+        Lease::new(Arc::new(self) as _)
+    }
+}
+
+/// Has a profile that was just read be known for one, with its host and port where nothing else in it tells them (`unused`).
+pub(crate) fn mark_as_read(profile: &mut Profile, unused: Option<(String, u16)>) {
+    static PLAIN: OnceLock<Arc<Shared>> = OnceLock::new();
+    profile.lease = match unused {
+        Some(_) => Shared { unused, ..Shared::default() }.lease(),
+        None => Lease::new(Arc::clone(PLAIN.get_or_init(Arc::default)) as _),
+    };
+}
+
+/// The host and the port that a profile was read with, if they make no endpoint of it: such as port 0 with the security mechanisms of CSIv2.
+pub(crate) fn unused(profile: &Profile) -> Option<&(String, u16)> {
+    profile.lease.get::<Shared>()?.unused.as_ref()
+}
+
+/// Whether nothing is kept in a profile's lease that a call needs.
+pub(crate) fn is_free(profile: &Profile) -> bool {
+    let is_plain =
+        |shared: &Shared| shared.components.is_empty() && !shared.is_stand_in && shared.unused.is_none();
+    profile.lease.is_empty() || profile.lease.get().is_some_and(is_plain)
 }
 
 /// Whether the profile stands for others that the reference keeps as octets.

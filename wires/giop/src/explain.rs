@@ -286,7 +286,8 @@ impl<'a> FieldReader<'a> {
             return Ok(());
         }
         let value = match ior::get_profile(data) {
-            Ok(profile) => {
+            Ok(None) => "IIOP of another major version".to_owned(),
+            Ok(Some(profile)) => {
                 let ends: Vec<_> = profile.endpoints.iter().map(ToString::to_string).collect();
                 let held: Vec<_> = profile.components.iter().map(|(tag, _)| components::name(*tag)).collect();
                 let (major, minor) = profile.version;

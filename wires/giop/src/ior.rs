@@ -2,7 +2,8 @@
 //!
 //! An IOR is a repository id and a list of tagged profiles; nil is an empty id and no profile. Profiles of
 //! IIOP become `Profile`s of the model; all others are kept as octets (`Reference::foreign`) and written
-//! behind those of IIOP, so a reference that is passed on loses nothing but the order. Where there is none of IIOP,
+//! behind those of IIOP, so a reference that is passed on loses nothing but the order. Profiles of IIOP with a major version other than 1
+//! are kept so, too. A host and a port that make no endpoint are kept beside their profile (`components::unused`). Where there is none of IIOP,
 //! profiles of other tags that this side can read become `Profile`s which are not written (`sockets`). Counts of profiles and
 //! components are bounded (`Get::parts`) before anything is reserved, and so are the endpoints of each profile
 //! (`components::endpoints`); whoever reads a reference out of a message pays for those (`components::cost`).
@@ -61,15 +62,8 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut CdrWriter<'_>) {
         let (major, minor) = profile.version;
         put.u8(major);
         put.u8(minor);
-        let plain = profile.endpoints.iter().find_map(|endpoint| match endpoint {
-            Endpoint::Tcp { host, port } => Some((host.as_str(), *port)),
-            _ => None,
-        });
-        // Port 0 says that the host is reached over TLS alone, at the port that a component tells.
-        let secured = || profile.endpoints.iter().find_map(ssl::place).map(|(host, _, _)| (host, 0));
-        let primary = plain.or_else(secured);
-        // A peer without TCP is known by its host's name and port 0, as omniORB writes it.
-        let (host, port) = primary.unwrap_or_else(|| (components::host_name(), 0));
+        let told = components::unused(profile).map(|(host, port)| (host.as_str(), *port));
+        let (host, port) = told.unwrap_or_else(|| primary(&profile.endpoints));
         put.string(host.as_bytes());
         put.u16(port);
         put.octets(&profile.key);
@@ -81,6 +75,18 @@ pub(crate) fn put_profile(profile: &Profile, put: &mut CdrWriter<'_>) {
             }
         }
     });
+}
+
+/// The host and port of a profile with these endpoints.
+fn primary(endpoints: &[Endpoint]) -> (&str, u16) {
+    let plain = endpoints.iter().find_map(|endpoint| match endpoint {
+        Endpoint::Tcp { host, port } => Some((host.as_str(), *port)),
+        _ => None,
+    });
+    // Port 0 says that the host is reached over TLS alone, at the port that a component tells.
+    let secured = || endpoints.iter().find_map(ssl::place).map(|(host, _, _)| (host, 0));
+    // A peer without TCP is known by its host's name and port 0, as omniORB writes it.
+    plain.or_else(secured).unwrap_or_else(|| (components::host_name(), 0))
 }
 
 /// Reads a reference, or nil.
@@ -101,8 +107,11 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, DecodeError> {
         let data = get.octets()?;
         match tag {
             TAG_INTERNET_IOP => {
-                reference.profiles.push(get_profile(data).map_err(|bad| bad.after(get.pos - data.len()))?);
-                continue;
+                let read = get_profile(data).map_err(|bad| bad.after(get.pos - data.len()))?;
+                if let Some(profile) = read {
+                    reference.profiles.push(profile);
+                    continue;
+                }
             }
             // Where they do not decode, the reference is used without them.
             TAG_MULTIPLE_COMPONENTS => shared.extend(components::read(data).unwrap_or_default()),
@@ -115,22 +124,22 @@ pub(crate) fn get(get: &mut Get<'_>) -> Result<Option<Reference>, DecodeError> {
     } else if !shared.is_empty() {
         // Read once, however many profiles take them.
         let told = components::endpoints("", 0, &shared);
-        let shared = Arc::new(Shared { components: shared, is_stand_in: false });
+        let shared = Arc::new(Shared { components: shared.into(), ..Shared::default() });
         reference.profiles.iter_mut().for_each(|profile| components::share(profile, &told, &shared));
     }
     Ok(Some(reference))
 }
 
 /// Reads the body of an IIOP profile. `data` is the whole encapsulation. What stands behind the last known
-/// field is passed over: later minor versions may add fields.
+/// field is passed over: later minor versions may add fields. Nothing, if its major version is not 1: what follows is unknown.
 ///
 /// # Errors
-/// It ends early, or its major version is not 1.
-pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, DecodeError> {
+/// It ends early.
+pub(crate) fn get_profile(data: &[u8]) -> Result<Option<Profile>, DecodeError> {
     let mut get = Get::encapsulation(data)?;
     let version = (get.u8()?, get.u8()?);
     if version.0 != 1 {
-        return Err(get.bad("an IIOP profile has a major version other than 1"));
+        return Ok(None);
     }
     let host = get.text()?;
     let port = get.u16()?;
@@ -143,7 +152,11 @@ pub(crate) fn get_profile(data: &[u8]) -> Result<Profile, DecodeError> {
         }
     }
     let endpoints = components::endpoints(&host, port, &held);
-    Ok(Profile { wire: "giop", version, endpoints, key, components: held, ..Profile::default() })
+    let unused = (primary(&endpoints) != (host.as_str(), port)).then_some((host, port));
+    let mut profile =
+        Profile { wire: "giop", version, endpoints, key, components: held, ..Profile::default() };
+    components::mark_as_read(&mut profile, unused);
+    Ok(Some(profile))
 }
 
 /// The key alone of an IIOP profile, as an index range of `data`: what a server needs of a target.

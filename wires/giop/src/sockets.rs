@@ -9,8 +9,7 @@ use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::components::{self, Shared};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use bytes::Bytes;
-use everywire_model::{Endpoint, Lease, Profile};
-use std::sync::Arc;
+use everywire_model::{Endpoint, Profile};
 
 /// ORBit2: a protocol by its name, a host, and a port or path; the key stands elsewhere in the reference.
 pub(crate) const TAG_GENERIC_IOP: u32 = 0x4f42_5400;
@@ -46,8 +45,8 @@ pub(crate) fn stand_ins(foreign: &[(u32, Bytes)], shared: &[(u32, Bytes)]) -> Ve
     }
     found.extend(tagged(TAG_UNIX_IOP).filter_map(|data| mico(data).ok().flatten()));
     found.truncate(PROFILE_ENDPOINTS);
-    let lease = Arc::new(Shared { components: shared.to_vec(), is_stand_in: true });
-    found.iter_mut().for_each(|profile| profile.lease = Lease::new(Arc::clone(&lease) as _));
+    let lease = Shared { components: shared.into(), is_stand_in: true, unused: None }.lease();
+    found.iter_mut().for_each(|profile| profile.lease = lease.clone());
     found
 }
 

@@ -539,3 +539,40 @@ fn who_demands_tls_is_not_called_in_the_clear() {
     let alone = GIOP.publish("IDL:x:1.0", &places[1..], b"k");
     GIOP.check_way(&alone.profiles[0], &plain).unwrap_err();
 }
+
+/// Servers that listen with TLS alone, or are known by components of other ORBs, have port 0 beside a host of their own.
+#[test]
+fn the_host_of_a_profile_without_a_port_is_passed_on() {
+    let profile = |host: &str, port: u16| {
+        let mut profile = Raw(vec![0, 1, 2]);
+        profile.text(host).u16(port).octets(b"key").u32(1).u32(99).octets(b"whatever");
+        profile
+    };
+    for (host, port) in [("far.example.org".to_owned(), 0), ("x".repeat(300), 7)] {
+        let profile = profile(&host, port);
+        let text = ior(&[(0, &profile)]);
+        let passed = GIOP.print(&GIOP.parse(&text).unwrap());
+        let expected = everywire_model::hex::text(format!("{host}\0").as_bytes());
+        assert!(passed.contains(&expected), "{host}:{port} became {passed}");
+        let port = if cfg!(target_endian = "little") { port.to_le_bytes() } else { port.to_be_bytes() };
+        let behind = passed.split(&expected).nth(1).unwrap();
+        let padding = if host.len() % 2 == 0 { "00" } else { "" };
+        assert!(behind.starts_with(&format!("{padding}{}", everywire_model::hex::text(&port))), "{behind}");
+    }
+}
+
+#[test]
+fn a_profile_of_another_major_version_is_kept_unread() {
+    let (mut known, mut later) = (Raw(vec![0, 1, 2]), Raw(vec![0, 2, 0]));
+    known.text("h").u16(1).octets(b"key").u32(0);
+    later.0.extend(b"\xff\xff what nobody knows");
+    let reference = GIOP.parse(&ior(&[(0, &later), (0, &known)])).unwrap();
+    assert_eq!(reference.profiles.len(), 1);
+    assert_eq!(reference.profiles[0].endpoints, [tcp("h", 1)]);
+    assert_eq!(reference.foreign, [(0, bytes(&later.0))]);
+    assert_eq!(GIOP.parse(&GIOP.print(&reference)).unwrap(), reference);
+    let alone = GIOP.parse(&ior(&[(0, &later)])).unwrap();
+    assert_eq!((alone.profiles.len(), alone.foreign.len()), (0, 1));
+    // What ends before its version is broken.
+    assert!(GIOP.parse(&ior(&[(0, &Raw(vec![0, 1]))])).is_err());
+}
