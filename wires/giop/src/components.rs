@@ -11,7 +11,7 @@
 //! own with the same path.
 
 use crate::cdr::{DecodeError, Get, ReadCdr, WriteCdr, encapsulation};
-use crate::codesets::{ISO_8859_1, Offer};
+use crate::codesets::{Dialect, ISO_8859_1, Narrow, Offer, Wide};
 use crate::limits::{PLACE_TEXT, PROFILE_ENDPOINTS};
 use crate::ssl;
 use bytes::Bytes;
@@ -186,12 +186,26 @@ fn alternate(data: &[u8]) -> Result<Endpoint, DecodeError> {
 pub(crate) fn code_sets(profile: &Profile) -> Option<Offer> {
     let mut offer = Offer::read(find(profile, TAG_CODE_SETS)?).ok()?;
     // TAO says that it converts UTF-8 into its own ISO 8859-1, and spoils each letter beyond ASCII. By the specification the server's
-    // own set is chosen, so nothing is lost that TAO could read.
+    // own set is chosen, so nothing is lost that TAO could read. omniORB is asked for UTF-8 all the same: it says the same sets for Python, where
+    // it reads more than ISO 8859-1.
     let is_tao = find(profile, TAG_ORB_TYPE).is_some_and(|data| number(data) == Some(TAO));
     if is_tao && offer.narrow.first() == Some(&ISO_8859_1) {
         offer.narrow.truncate(1);
     }
     Some(offer)
+}
+
+/// The sets for requests to the server of a profile. One whose reference lists none has ISO 8859-1 for narrow text (CORBA 3.3 part 2, section
+/// 7.10.2.4); an address that somebody wrote (`iiop://`, `corbaloc`) says nothing of that, so there the fallback holds for sides without a set
+/// in common, UTF-8.
+pub(crate) fn dialect(profile: &Profile, minor: u8) -> Dialect {
+    match code_sets(profile) {
+        Some(offer) => offer.choose(minor),
+        None if profile.lease.get::<Shared>().is_some() => {
+            Dialect { minor, narrow: Narrow::Latin1, wide: Wide::Utf16 }
+        }
+        None => Dialect { minor, ..Dialect::OURS },
+    }
 }
 
 /// Whether the components of a profile, or those beside it, have the mark of ORBs of Sun's: the format of values of

@@ -60,8 +60,7 @@ impl GiopSession {
             (None, Some(dialect)) => (Dialect { minor, ..dialect }, again.then_some(dialect)),
             (None, None) if minor == 0 => (Dialect::default(), None),
             (None, None) => {
-                let dialect = components::code_sets(call.profile)
-                    .map_or(Dialect { minor, ..Dialect::OURS }, |offer| offer.choose(minor));
+                let dialect = components::dialect(call.profile, minor);
                 (dialect, Some(dialect))
             }
         };

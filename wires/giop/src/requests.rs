@@ -88,7 +88,7 @@ impl GiopSession {
             Some(dialect) => (Dialect { minor, ..dialect }, self.sets_told == CodeSetState::Again),
             None => match self.own_sets() {
                 Some(dialect) => (Dialect { minor, ..dialect }, false),
-                None => (choose(call.profile, minor), true),
+                None => (components::dialect(call.profile, minor), true),
             },
         };
         let id = self.next_id;
@@ -468,14 +468,6 @@ impl GiopSession {
 #[inline]
 pub(crate) fn shift(session: &mut GiopSession, start: usize) -> usize {
     session.out.position().wrapping_sub(start).wrapping_sub(session.out.flat().len())
-}
-
-/// The code sets for a server. One whose reference lists none (a `corbaloc`) gets the specification's fallback.
-fn choose(profile: &Profile, minor: u8) -> Dialect {
-    match components::code_sets(profile) {
-        Some(offer) => offer.choose(minor),
-        None => Dialect { minor, ..Dialect::OURS },
-    }
 }
 
 /// The contexts of a request: the character sets, where this side's objects are, or none.

@@ -6,6 +6,7 @@ mod allocations;
 mod attacks;
 mod both_ways;
 mod cdr;
+mod code_sets;
 mod dialogue;
 mod fragments;
 mod golden;
