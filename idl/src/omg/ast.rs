@@ -37,7 +37,7 @@ pub(crate) enum ItemKind {
     Module(Ident, Vec<Item>),
     Interface(Interface),
     /// `interface A;`: a promise. References to it may be used, but nothing may inherit from it yet.
-    ForwardInterface(Ident),
+    ForwardInterface(Forward),
     /// `struct A;`: it may be the element of a sequence before it is defined, and must be defined in the end.
     ForwardStruct(Ident),
     ForwardUnion(Ident),
@@ -82,9 +82,19 @@ pub(crate) enum ItemKind {
 #[derive(Debug)]
 pub(crate) struct Interface {
     pub(crate) ident: Ident,
+    /// Whether a value of it may be an object reference or a value type, which travels with a mark of which it is.
+    pub(crate) is_abstract: bool,
     pub(crate) bases: Vec<ScopedName>,
     /// Operations, attributes, and the types that are defined in the interface.
     pub(crate) items: Vec<Item>,
+}
+
+/// An interface that is announced.
+#[derive(Debug)]
+pub(crate) struct Forward {
+    pub(crate) ident: Ident,
+    /// As in `Interface`.
+    pub(crate) is_abstract: bool,
 }
 
 /// A value type with members.

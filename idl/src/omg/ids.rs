@@ -9,7 +9,7 @@
 //! come after a definition, in the order prefixes, versions, whole ids. A name has the id of its first
 //! mention, which may be an announcement.
 
-use super::ast::{Item, ItemKind, ScopedName, TypeKind, TypeSpec};
+use super::ast::{Forward, Item, ItemKind, ScopedName, TypeKind, TypeSpec};
 use super::limits;
 use crate::report::{Problem, Report, Span};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl Finder<'_> {
                 ItemKind::Interface(interface) => {
                     self.scope(&interface.ident.name, &interface.items, scope, paths)
                 }
-                ItemKind::ForwardInterface(ident)
+                ItemKind::ForwardInterface(Forward { ident, .. })
                 | ItemKind::ForwardStruct(ident)
                 | ItemKind::ForwardUnion(ident)
                 | ItemKind::ForwardValue(ident) => {

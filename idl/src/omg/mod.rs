@@ -37,6 +37,9 @@ pub use print::print;
 /// properties behind its arguments.
 pub(crate) const CONTEXT: &str = "giop:context";
 
+/// The note of an abstract interface, without a value: an object may be called by it, and no value is of it here.
+pub(crate) const ABSTRACT: &str = "omg:abstract";
+
 /// Reads a contract from text; `file_name` is for messages only, and `#include` is refused.
 ///
 /// # Errors

@@ -16,7 +16,9 @@ mod bases;
 mod declare;
 mod names;
 
+use super::ABSTRACT;
 use super::ids::is_repository_id;
+use everywire_model::contract::note;
 use everywire_model::fixed::Fixed;
 use everywire_model::shape::{Name, TextKind};
 use everywire_model::{Contract, Definition, Hold, Interface, Shape, Value};
@@ -134,7 +136,8 @@ impl Printer<'_> {
         let bases: Vec<String> = kept.iter().map(|base| self.name(&base.name)).collect();
         let bases = if bases.is_empty() { String::new() } else { format!(" : {}", bases.join(", ")) };
         let said = self.names.own(&interface.name);
-        self.line(format_args!("interface {said}{bases} {{"));
+        let word = if note(&interface.notes, ABSTRACT).is_some() { "abstract " } else { "" };
+        self.line(format_args!("{word}interface {said}{bases} {{"));
         self.open(&interface.name);
         // Types that are made stand inside one interface and are visible there only.
         self.made.clear();

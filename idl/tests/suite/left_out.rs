@@ -67,6 +67,48 @@ fn operations_with_custom_value_types_are_left_out_wherever_these_hide() {
     assert_eq!(missing(branch), ["`any_value`: the value type `ValueBase` is not supported"]);
 }
 
+/// A value of an abstract interface is a reference or a value, with a boolean before it (CORBA 3.3 part 2, section 9.3.7).
+#[test]
+fn so_are_those_with_abstract_interfaces() {
+    let text = "module M {
+           abstract interface Told { string tell(); };
+           abstract interface Later;
+           struct Record { Told who; long tail; };
+           interface Account : Told { readonly attribute long number; };
+           interface Bank {
+             Told echo(in long x);
+             long all(in Record what);
+             void later(in Later who);
+             attribute Told who;
+             Account find(in long number);
+             void join(in Account other);
+           };
+           abstract interface Later : Told { };
+         };";
+    let contract = read(text);
+    let bank = interface(&contract, "M::Bank");
+    assert_eq!(operations(bank), ["find", "join"]);
+    assert_eq!(
+        missing(bank),
+        [
+            "`echo`: the abstract interface `M::Told` is not supported",
+            "`all`: the abstract interface `M::Told` is not supported",
+            "`later`: the abstract interface `M::Later` is not supported",
+            "`who`: the abstract interface `M::Told` is not supported",
+        ]
+    );
+    // As a base it is like any other, and an object may be called by it.
+    assert_eq!(operations(interface(&contract, "M::Account")), ["tell", "_get_number"]);
+    assert_eq!(operations(interface(&contract, "M::Told")), ["tell"]);
+    let printed = omg::print(&contract);
+    for line in
+        ["abstract interface Told {", "abstract interface Later : Told {", "  interface Account : Told {"]
+    {
+        assert!(printed.contains(line), "{printed}");
+    }
+    assert_eq!(omg::print(&read(&printed)), printed);
+}
+
 #[test]
 fn so_are_those_with_maps_and_what_the_orb_keeps_for_itself() {
     let contract = read(

@@ -15,7 +15,8 @@
 //! exceptions, counted again in each interface that inherits them.
 
 use super::super::ast::{self, Ident, Item, ItemKind, ScopedName, TypeSpec};
-use super::super::{CONTEXT, limits};
+use super::super::ids::join;
+use super::super::{ABSTRACT, CONTEXT, limits};
 use super::Builder;
 use super::named_item::{BuiltInterface, NamedItem, Typed};
 use crate::empty::empty;
@@ -43,8 +44,8 @@ pub(super) struct Draft {
     pub(super) signal_origins: HashMap<String, String>,
     /// What `#pragma idempotent` names.
     pub(super) idempotent: Vec<Ident>,
-    /// What was left out, and why.
-    left_out: Vec<(Name, Name)>,
+    /// What was left out, and why; and whether the interface is abstract.
+    notes: Vec<(Name, Name)>,
 }
 
 impl Draft {
@@ -52,7 +53,7 @@ impl Draft {
     /// `name` is the operation, attribute or base that is missing.
     pub(super) fn leave_out(&mut self, name: &str, lacking: Option<Rc<str>>) {
         if let Some(lacking) = lacking {
-            self.left_out.push((
+            self.notes.push((
                 Name::Borrowed(LEFT_OUT),
                 Name::from(format!("`{name}`: {lacking} is not supported")),
             ));
@@ -71,6 +72,7 @@ impl Builder<'_> {
             }
             _ => self.declare(&interface.ident, NamedItem::Interface(None))?,
         }
+        self.mark_abstract(&interface.ident, interface.is_abstract);
         let mut draft = Draft::default();
         let bases = self.bases(interface, &mut draft);
         let ancestors = ancestors(&bases);
@@ -92,8 +94,11 @@ impl Builder<'_> {
             b.mark_idempotent(&mut draft, inherited);
         });
         label_setters(&mut draft, inherited);
+        if interface.is_abstract {
+            draft.notes.push((Name::Borrowed(ABSTRACT), Name::default()));
+        }
         let hold = Hold::new(Interface {
-            notes: Cow::Owned(draft.left_out),
+            notes: Cow::Owned(draft.notes),
             bases: bases.iter().map(|base| base.hold.clone()).collect(),
             operations: Cow::Owned(draft.operations),
             inherited,
@@ -107,6 +112,14 @@ impl Builder<'_> {
         self.symbols.get_mut(&key)?.what = NamedItem::Interface(Some(Rc::new(built)));
         self.definitions.push(Definition::Interface(hold));
         Some(())
+    }
+
+    /// Notes that an interface is abstract: a value of it is a reference or a value type, with a boolean before it (CORBA 3.3 part 2,
+    /// section 9.3.7), so it is no reference like others.
+    pub(super) fn mark_abstract(&mut self, ident: &Ident, is_abstract: bool) {
+        if is_abstract {
+            self.abstract_interfaces.insert(join(self.scope(), &ident.name).to_ascii_lowercase());
+        }
     }
 
     /// The bases that can be used; the others are reported or noted.

@@ -24,14 +24,14 @@ mod types;
 mod unions;
 mod values;
 
-use super::ast::{self, Item, ItemKind, TypeKind};
+use super::ast::{self, Forward, Item, ItemKind, TypeKind};
 use super::ids::{Ids, join};
 use crate::report::{Problem, Report};
 use everywire_model::shape::{Alias, Name};
 use everywire_model::{Constant, Contract, Definition, Hold, Shape};
 use named_item::{NamedItem, Typed};
 use names::{Scope, Symbol};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Makes a contract; where the report then has mistakes, it is not complete and must not be used.
@@ -47,6 +47,7 @@ pub(crate) fn build(items: &[Item], ids: &Ids, report: &mut Report) -> Contract 
         inherited: 0,
         texts: 0,
         docs: 0,
+        abstract_interfaces: HashSet::new(),
         lacks: HashMap::new(),
         lacking: None,
     };
@@ -74,6 +75,8 @@ struct Builder<'a> {
     texts: usize,
     /// Bytes of the documentation of operations so far. Bounded by `DOCS`.
     docs: usize,
+    /// The abstract interfaces so far, which are no types here; keys as in `symbols`.
+    abstract_interfaces: HashSet<String>,
     /// What definitions need that is not supported; keys as in `symbols`.
     lacks: HashMap<String, Rc<str>>,
     /// The last such thing that was met. It is reset before each item and each operation, and says why a
@@ -99,8 +102,9 @@ impl Builder<'_> {
                 self.inside(&ident.name, Rc::default(), |b| b.items(items));
             }
             ItemKind::Interface(interface) => self.interface(interface, &item.doc)?,
-            ItemKind::ForwardInterface(ident) => {
+            ItemKind::ForwardInterface(Forward { ident, is_abstract }) => {
                 self.announce(ident, || NamedItem::Interface(None))?;
+                self.mark_abstract(ident, *is_abstract);
             }
             ItemKind::ForwardStruct(ident) => {
                 self.announce(ident, || NamedItem::Open { keyword: "struct", shape: None })?;

@@ -101,6 +101,10 @@ impl Builder<'_> {
         let symbol = self.symbols.get_mut(&key)?;
         match &mut symbol.what {
             NamedItem::Type(typed) => Some(typed.clone()),
+            NamedItem::Interface(_) if self.abstract_interfaces.contains(&key) => {
+                self.lacking = Some(format!("the abstract interface `{}`", symbol.name).into());
+                None
+            }
             NamedItem::Interface(_) => {
                 let id = self.ids.get(&symbol.name).cloned().unwrap_or_default();
                 let referent = Referent { name: Name::from(symbol.name.clone()), id: Name::from(id) };

@@ -1,9 +1,10 @@
 //! Interfaces: operations, attributes, and what may be defined inside (CORBA 3.0, 3.8, 3.13 and 3.14).
 //!
-//! `abstract` and `local` are read and not kept: they say who implements an interface, not how it travels.
+//! `local` is read and not kept: such an interface is on no wire. `abstract` is kept, since values of such an interface travel in another way
+//! than references do.
 
 use super::super::ast::{
-    Attribute, Interface, ItemKind, Operation, Parameter, ScopedName, TypeKind, TypeSpec,
+    Attribute, Forward, Interface, ItemKind, Operation, Parameter, ScopedName, TypeKind, TypeSpec,
 };
 use super::super::lexer::Kind;
 use super::values::ABSTRACT_VALUE;
@@ -14,9 +15,8 @@ use everywire_model::Direction;
 impl Parser<'_> {
     /// An interface, or the announcement of one.
     pub(super) fn interface(&mut self) -> Parse<ItemKind> {
-        if (self.accept_word("abstract") || self.accept_word("local"))
-            && self.current.kind == Kind::Keyword("valuetype")
-        {
+        let is_abstract = self.accept_word("abstract");
+        if (is_abstract || self.accept_word("local")) && self.current.kind == Kind::Keyword("valuetype") {
             return self.leave_out(ABSTRACT_VALUE);
         }
         if !self.accept_word("interface") {
@@ -25,7 +25,7 @@ impl Parser<'_> {
         }
         let ident = self.ident()?;
         if self.current.kind == Kind::Punct(";") {
-            return Ok(ItemKind::ForwardInterface(ident));
+            return Ok(ItemKind::ForwardInterface(Forward { ident, is_abstract }));
         }
         let bases = if self.accept(":") { self.list(Self::scoped_name)? } else { Vec::new() };
         // The message of `braced` would not name the other two ways to go on.
@@ -34,7 +34,7 @@ impl Parser<'_> {
             return self.fail(problem);
         }
         let items = self.nested(|p| p.braced(|p| Ok(p.items(DefinitionScope::Interface))))?;
-        Ok(ItemKind::Interface(Interface { ident, bases, items }))
+        Ok(ItemKind::Interface(Interface { ident, is_abstract, bases, items }))
     }
 
     /// What may stand in an interface. What begins with no word of its own is an operation, which begins with
