@@ -36,12 +36,13 @@ const PARTS: usize = 4096;
 
 /// A shape as JSON: a word where that says all, else an object.
 pub(super) fn describe(shape: &Shape, notation: &dyn Notation) -> Json {
-    DescriptionWriter { notation, open: Vec::new(), parts: 0 }.shape(shape, DEPTH)
+    DescriptionWriter { notation, types: notation.types(), open: Vec::new(), parts: 0 }.shape(shape, DEPTH)
 }
 
 struct DescriptionWriter<'n> {
     /// Knows the types of the contract.
     notation: &'n dyn Notation,
+    types: Types,
     /// The structs and unions around the part at hand: identity and name.
     open: Vec<(usize, Name)>,
     /// How many parts were told; at most `PARTS`.
@@ -56,7 +57,7 @@ impl DescriptionWriter<'_> {
         let Some(depth) = depth.checked_sub(1).filter(|_| self.parts <= PARTS) else {
             return Json::from(shape.noun().into_owned());
         };
-        // A type of the contract is known by its name; another with the same name is not it. The name alone
+        // A type of the contract is told by its name; another with the same name is not it. The name alone
         // could mean another type of the reader's contract, so the identities are compared.
         let is_named = |name: &str, id: &str| {
             // A built-in word comes before the contract.
@@ -64,6 +65,12 @@ impl DescriptionWriter<'_> {
             let free = !name.is_empty() && kinds::shape_of(name, &listener).is_none();
             let named = free.then(|| self.notation.named(name)).flatten();
             named.is_some_and(|shape| TypeCode::new(shape).id() == id)
+        };
+        // A wire that tells no scopes takes them from the identity, in which more may stand (`#pragma prefix`); so the contract's own name
+        // for the identity counts, too.
+        let known = |name: &Name, id: &str| {
+            let by_id = || self.types.name_of(id).filter(|name| is_named(name, id)).cloned();
+            if is_named(name, id) { Some(name.clone()) } else { by_id() }
         };
         match shape {
             Shape::Alias(held) if held.name.is_empty() && held.id == EXCEPTION => {
@@ -88,8 +95,8 @@ impl DescriptionWriter<'_> {
                 }
             }
             Shape::Alias(held) if super::spelled::word(shape).is_none() => {
-                if is_named(&held.name, &held.id) {
-                    return Json::from(held.name.as_ref());
+                if let Some(name) = known(&held.name, &held.id) {
+                    return Json::from(name);
                 }
                 let target = self.shape(&held.target, depth);
                 json!({"kind": "alias", "name": held.name, "id": held.id, "shape": target})
@@ -106,15 +113,16 @@ impl DescriptionWriter<'_> {
                     None => self.within(held.identity(), &held.name, |teller| teller.structure(held, depth)),
                 }
             }
-            Shape::Struct(held) if is_named(&held.name, &held.id) => Json::from(held.name.as_ref()),
+            Shape::Struct(held) if let Some(name) = known(&held.name, &held.id) => Json::from(name),
             Shape::Struct(held) => {
                 self.within(held.identity(), &held.name, |teller| teller.structure(held, depth))
             }
-            Shape::Union(held) if is_named(&held.name, &held.id) => Json::from(held.name.as_ref()),
+            Shape::Union(held) if let Some(name) = known(&held.name, &held.id) => Json::from(name),
             Shape::Union(held) => {
                 self.within(held.identity(), &held.name, |teller| teller.union(held, depth))
             }
-            Shape::Enum(held) if !is_named(&held.name, &held.id) => {
+            Shape::Enum(held) if let Some(name) = known(&held.name, &held.id) => Json::from(name),
+            Shape::Enum(held) => {
                 let member = |(name, value): &(Name, i32)| json!({"name": name, "value": value});
                 let members: Json = held.members.iter().map(member).collect();
                 json!({"kind": "enum", "name": held.name, "id": held.id, "members": members})

@@ -13,7 +13,7 @@
 use super::{JsonMismatch, Notation, read, read_word, template, write};
 use everywire::{Failure, Initiator, Kind, Reference, Value};
 use everywire_model::shape::{
-    Arm, Array, Enum, Field, Hold, Map, Referent, Sequence, Shape, Struct, Text, Union,
+    Alias, Arm, Array, Enum, Field, Hold, Map, Referent, Sequence, Shape, Struct, Text, Union,
 };
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
@@ -490,6 +490,40 @@ fn types_called_like_words_are_described() {
         read(&Shape::Variant, &told, "v", &notation).unwrap_or_else(|misfit| panic!("{misfit}: {told}"));
     assert_eq!(write(&Shape::Variant, &again, &notation), told);
     assert_eq!(told["shape"]["id"], "IDL:path:1.0");
+}
+
+/// A type code of CORBA has the bare name and the id, and a prefix (`#pragma prefix`) stands in the id only.
+#[test]
+fn types_of_the_contract_are_known_by_their_ids() {
+    let record = |name: &'static str, id: &'static str| {
+        let fields = Cow::Owned(vec![field("x", Shape::I32)]);
+        Shape::Struct(Hold::new(Struct { name: name.into(), id: id.into(), fields }))
+    };
+    let alias = |name: &'static str, target: Shape| {
+        let id = "IDL:p.q/M/Ss:1.0".into();
+        Shape::Alias(Hold::new(Alias { name: name.into(), id, target: Shape::sequence(target) }))
+    };
+    let own = record("M::S", "IDL:p.q/M/S:1.0");
+    let hidden = record("path", "IDL:p.q/path:1.0");
+    let all = [own.clone(), alias("M::Ss", own), hidden];
+    let definitions = all.into_iter().map(everywire_model::Definition::Type).collect();
+    let notation = Knowing(super::Types::of(&everywire_model::Contract { definitions }));
+    let one = Value::Struct(vec![("x".to_owned(), Value::Integer(5))]);
+    let told = |shape: Shape, value: Value| {
+        let value = Value::Variant(Box::new((everywire_model::value::TypedShape(shape), value)));
+        let told = write(&Shape::Variant, &value, &notation);
+        let again =
+            read(&Shape::Variant, &told, "v", &notation).unwrap_or_else(|misfit| panic!("{misfit}: {told}"));
+        assert_eq!(write(&Shape::Variant, &again, &notation), told);
+        told["shape"].clone()
+    };
+    let came = record("p.q::M::S", "IDL:p.q/M/S:1.0");
+    assert_eq!(told(came.clone(), one.clone()), "M::S");
+    assert_eq!(told(alias("p.q::M::Ss", came), Value::List(vec![one.clone()])), "M::Ss");
+    // Its name in the contract would mean a built-in word; this one is another type; and this one has no id.
+    assert_eq!(told(record("p.q::path", "IDL:p.q/path:1.0"), one.clone())["id"], "IDL:p.q/path:1.0");
+    assert_eq!(told(record("M::S", "IDL:other/M/S:1.0"), one.clone())["id"], "IDL:other/M/S:1.0");
+    assert_eq!(told(record("N", ""), one)["name"], "N");
 }
 
 /// As [`Plain`], with the types of a contract.

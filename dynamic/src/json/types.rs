@@ -3,7 +3,7 @@
 use super::Notation;
 use super::kinds::{EXCEPTION, remarked};
 use everywire::{Failure, Node, Reference};
-use everywire_model::shape::Shape;
+use everywire_model::shape::{Name, Shape};
 use everywire_model::{Contract, Definition};
 use std::sync::Arc;
 
@@ -37,6 +37,28 @@ impl Types {
             (Some(only), None) => Some(only.clone()),
             _ => None,
         }
+    }
+}
+
+impl Types {
+    /// The scoped name of the type with this identity. Nothing where the identity is empty.
+    pub(super) fn name_of(&self, id: &str) -> Option<&Name> {
+        if id.is_empty() {
+            return None;
+        }
+        self.0.iter().filter_map(identity).find(|(known, _)| *known == id).map(|(_, name)| name)
+    }
+}
+
+/// Identity and name of a type that has both.
+fn identity(shape: &Shape) -> Option<(&Name, &Name)> {
+    match shape {
+        Shape::Struct(held) => Some((&held.id, &held.name)),
+        Shape::Union(held) => Some((&held.id, &held.name)),
+        Shape::Enum(held) => Some((&held.id, &held.name)),
+        Shape::Alias(held) if held.name.is_empty() => identity(&held.target),
+        Shape::Alias(held) => Some((&held.id, &held.name)),
+        _ => None,
     }
 }
 
