@@ -8,8 +8,8 @@
 //! Then come, in this order: the routes of each listener, what is counted, signals and probes, the
 //! administrator's listener, and the end of listeners that went. Nothing of this can fail, so nothing has to
 //! be undone. A call that is under way ends by the route that it began with. A listener that stays (same name
-//! and address) keeps its connections, and the limits with which it was opened; one that goes lets its calls
-//! end.
+//! and place) keeps its connections, and the limits with which it was opened; whoever connects from then on is let in by what its
+//! address and the files that it names say now. One that goes lets its calls end.
 //!
 //! A route of the same name keeps the references that it has passed on.
 //!
@@ -22,7 +22,7 @@
 
 use crate::admin::Admin;
 use crate::calls::Calls;
-use crate::config::{Config, CopyTo, Listen, Mistakes};
+use crate::config::{Config, CopyTo, Mistakes};
 use crate::copies::{Copier, Destinations};
 use crate::frontend::{Frontend, ObjectInterface};
 use crate::health::Prober;
@@ -32,8 +32,7 @@ use crate::plan::{Plan, RoutePlan};
 use crate::route::{Route, RouteContext, shown};
 use crate::signals::{SignalRelay, Watch};
 use crate::target_places::TargetPlaces;
-use everywire::{Builder, Bytes, Notice};
-use everywire_model::Wire;
+use everywire::{Builder, Bytes, Notice, Renewal};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -207,7 +206,7 @@ impl Broker {
         let inner = &self.inner;
         let plan = Plan::of(config, &inner.upstream)?;
         let mut state = inner.state();
-        let frontends = inner.frontends(&plan, &state.frontends);
+        let (frontends, renewals) = inner.frontends(&plan, &state.frontends)?;
         let routes = inner.routes(&plan, &frontends, &state.routes)?;
         let admin = inner.admin(&plan, state.admin.as_ref())?;
         // New listeners have their objects before anybody can call.
@@ -220,6 +219,11 @@ impl Broker {
         // From here on nothing fails.
         for (at, frontend) in open {
             frontend.set(objects(&plan, &routes, at));
+        }
+        for (at, renewal) in renewals {
+            if let (Some(frontend), Some(listen)) = (frontends.get(at), plan.config.listens.get(at)) {
+                frontend.renew(listen, renewal);
+            }
         }
         for frontend in &frontends {
             frontend.node.set_max_message(plan.config.max_message);
@@ -333,19 +337,34 @@ impl Inner {
         state.routes.iter().find(without).map(|route| format!("no target of route `{}` works", route.name))
     }
 
-    /// The listeners of a configuration: those that are open already, and new ones, which do not listen yet.
-    fn frontends(&self, plan: &Plan, open: &[Arc<Frontend>]) -> Vec<Arc<Frontend>> {
-        let frontend = |((listen, wire), back): ((&Listen, &&'static dyn Wire), &bool)| {
-            let known = open
-                .iter()
-                .find(|frontend| frontend.name == listen.name && frontend.address == listen.address);
-            known.map(Arc::clone).unwrap_or_else(|| {
+    /// The listeners of a configuration: those that are open already, and new ones, which do not listen yet. With them, by the
+    /// numbers of open ones, what these go on by when nothing can fail any more.
+    fn frontends(&self, plan: &Plan, open: &[Arc<Frontend>]) -> Result<Frontends, Mistakes> {
+        let (mut frontends, mut renewals): Frontends = Default::default();
+        let mut mistakes = Mistakes::default();
+        let wanted = plan.config.listens.iter().zip(&plan.wires).zip(&plan.calls_back);
+        for ((listen, wire), back) in wanted {
+            let mut stays = None;
+            for frontend in open.iter().filter(|frontend| frontend.calls_back == *back) {
+                match frontend.stays(listen) {
+                    Ok(None) => {}
+                    Ok(Some(renewal)) => {
+                        renewals.extend(renewal.map(|renewal| (frontends.len(), renewal)));
+                        stays = Some(Arc::clone(frontend));
+                    }
+                    Err(failure) => {
+                        let message = format!("cannot go on at `{}`: {failure}", shown(&listen.address));
+                        mistakes.add(&plan.config.file, listen.spot, message, failure.hint().map(Into::into));
+                    }
+                }
+            }
+            frontends.push(stays.unwrap_or_else(|| {
                 let calls = Arc::new(Calls::of(*wire));
                 let builder = self.builder(&plan.config, &listen.name, &calls);
                 Frontend::new(listen, *wire, *back, builder, calls, self.metrics.unmatched())
-            })
-        };
-        plan.config.listens.iter().zip(&plan.wires).zip(&plan.calls_back).map(frontend).collect()
+            }));
+        }
+        mistakes.or((frontends, renewals))
     }
 
     /// Has new listeners listen.
@@ -435,6 +454,9 @@ impl Inner {
         found.map_err(|why| Mistakes::of(&plan.config.file, config.address.spot, why))
     }
 }
+
+/// Listeners, and by the numbers of open ones what they are to go on by.
+type Frontends = (Vec<Arc<Frontend>>, Vec<(usize, Renewal)>);
 
 /// The objects of a listener, by its number, with their routes.
 fn objects(plan: &Plan, routes: &[Arc<Route>], at: usize) -> HashMap<ObjectInterface, Vec<Arc<Route>>> {

@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::own_objects::OwnObjects;
 use crate::route::Route;
 use everywire::layer::CallerIdentity;
-use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference};
+use everywire::{Builder, Bytes, Failure, Initiator, Interface, Kind, Node, Reference, Renewal};
 use everywire_model::{Answer, Hold, Incoming, Link, Request, Servant, Shape, Wire};
 use prometheus_client::metrics::counter::Counter;
 use std::collections::{HashMap, HashSet};
@@ -45,8 +45,10 @@ pub(crate) struct Frontend {
     pub(crate) node: Node,
     /// Whether callers can be called back over the connections that they make.
     pub(crate) calls_back: bool,
-    /// As the file has it.
-    pub(crate) address: String,
+    /// As the file had it when it was opened.
+    address: String,
+    /// As the file has it now: other options of the same place.
+    said: Mutex<String>,
     /// Where it listens.
     bound: OnceLock<String>,
     /// Calls that no route was for.
@@ -75,6 +77,7 @@ impl Frontend {
             node: Node::from(builder.build()),
             calls_back,
             address: listen.address.clone(),
+            said: Mutex::new(listen.address.clone()),
             bound: OnceLock::new(),
             unmatched,
             calls,
@@ -94,6 +97,26 @@ impl Frontend {
         let bound = self.node.listen(&self.address)?;
         self.bound.get_or_init(|| bound);
         Ok(())
+    }
+
+    /// Whether the file has this listener at this address too; then perhaps with what the address and its files say now, which is to
+    /// be applied when nothing can fail any more. Nothing of the listener has changed until then.
+    ///
+    /// # Errors
+    /// It is this listener, and it cannot go on by what the address says now.
+    pub(crate) fn stays(&self, listen: &Listen) -> Result<Option<Option<Renewal>>, Failure> {
+        if self.name != listen.name {
+            return Ok(None);
+        }
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let renewal = self.node.read_again(&said, &listen.address)?;
+        Ok((renewal.is_some() || said == listen.address).then_some(renewal))
+    }
+
+    /// Lets in by what was read again whoever connects from now on.
+    pub(crate) fn renew(&self, listen: &Listen, renewal: Renewal) {
+        renewal.apply();
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&listen.address);
     }
 
     /// Whether it listens.

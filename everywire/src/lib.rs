@@ -181,8 +181,8 @@ pub use everywire_model::{
     Subscription, Success, Value, signal::Audience,
 };
 pub use everywire_runtime::{
-    Builder, Latency, LoanHandle, Monitor, Notice, Observer, PrivateConnections, Quotas, WeakNode, asker,
-    blocking, caller, hub, layer, stranger,
+    Builder, Latency, LoanHandle, Monitor, Notice, Observer, PrivateConnections, Quotas, Renewal, WeakNode,
+    asker, blocking, caller, hub, layer, stranger,
 };
 
 use std::ops::Deref;

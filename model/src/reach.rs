@@ -72,6 +72,9 @@ pub struct Publish {
 }
 
 impl Publish {
+    /// The name of the option.
+    pub const OPTION: &'static str = "publish";
+
     /// Takes the option off an address to listen at.
     ///
     /// # Errors
@@ -79,7 +82,7 @@ impl Publish {
     /// The option has a value that is no `HOST[:PORT]`, or stands there twice.
     pub fn take(address: &str) -> Result<(Cow<'_, str>, Option<Self>), Failure> {
         let (rest, found) =
-            options::take(address, &["publish"]).map_err(|failure| failure.with_hint(NOTATION))?;
+            options::take(address, &[Self::OPTION]).map_err(|failure| failure.with_hint(NOTATION))?;
         let said = found.first().map(|(_, value)| Self::parse(value).map_err(|why| wrong(address, why)));
         Ok((rest, said.transpose()?))
     }

@@ -69,9 +69,9 @@ impl Shared {
                 continue;
             }
             let Some(node) = self.arc() else { return };
-            let Listener { profile, wire, layer, .. } = listener;
-            let role = Role::Accepted;
-            let made = Connection::new(stream, profile, layer.as_ref(), node, allowance, *wire, role);
+            let (terms, wire, role) = (listener.terms(), listener.wire, Role::Accepted);
+            let made =
+                Connection::new(stream, &terms.profile, terms.layer.as_ref(), node, allowance, wire, role);
             let connection = match made {
                 Ok(connection) => connection,
                 Err(failure) => {

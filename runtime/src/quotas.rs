@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The options of an address to listen at that say what its own peers may take; on every wire the same, named as those of
 /// `everywire serve`.
-const OPTIONS: [&str; 5] = ["max-connections", "memory", "idle", "first-message", "max-unsent"];
+pub(crate) const OPTIONS: [&str; 5] = ["max-connections", "memory", "idle", "first-message", "max-unsent"];
 
 /// What the hint of a wrong option says.
 const NOTATION: &str = "write max-connections=COUNT, memory=SIZE (64MiB), idle=TIME (5m, or none), first-message=TIME (10s), \

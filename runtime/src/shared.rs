@@ -100,6 +100,8 @@ pub(crate) struct Shared {
     /// Where this node serves, in this process too, and the address as it was given: a router is found again
     /// by it.
     pub(crate) places: Mutex<Vec<(BindAddress, String)>>,
+    /// Listeners with the addresses that they were opened by, or renewed by last.
+    pub(crate) open: Mutex<Vec<(String, Weak<Listener>)>>,
     /// Where others reach these places.
     pub(crate) addresses: Addresses,
     /// What stands by for every object, by the names of the wires that are served here or called on.
@@ -147,6 +149,7 @@ impl Shared {
             apart: Mutex::default(),
             turned_away: AtomicUsize::new(0),
             places: Mutex::default(),
+            open: Mutex::default(),
             addresses: Addresses::default(),
             wire_state: RwLock::default(),
             audience: Mutex::default(),
@@ -245,8 +248,9 @@ impl Shared {
                     lock(&self.apart).push(Arc::clone(&listener.allowance.shares));
                 }
                 self.take_descriptors();
-                let place = BindAddress::Listen(listener.profile.clone());
+                let place = BindAddress::Listen(listener.terms().profile.clone());
                 self.addresses.say(listening(&place), publish);
+                lock(&self.open).push((address.to_owned(), Arc::downgrade(&listener)));
                 self.shard().and_then(|shard| shard.listen(listener, node)).map_err(no_loop)?;
                 lock(&self.places).push((place.clone(), address.to_owned()));
                 Ok(place)
@@ -506,7 +510,7 @@ impl Shared {
 }
 
 /// The endpoint of a listener.
-fn listening(place: &BindAddress) -> Option<&Endpoint> {
+pub(crate) fn listening(place: &BindAddress) -> Option<&Endpoint> {
     match place {
         BindAddress::Listen(profile) => profile.endpoints.first(),
         BindAddress::Join(_) => None,

@@ -300,3 +300,117 @@ fn limits_count_calls_from_before_a_change() {
     store.shut(false);
     assert_eq!(call.join().unwrap().unwrap(), 1);
 }
+
+#[test]
+fn a_password_that_is_taken_back_counts_no_more_for_whoever_connects() {
+    let (_backend, _, target) = shop_at(FRONT);
+    let folder = super::Scratch::new();
+    let users = private(&folder, "users", "ada:old");
+    let front = format!("dcom://127.0.0.1:0?users={users}");
+    let broker = start(&text(&front, &target, ""));
+    let reference = broker.reference("shop");
+    let as_ada = |password: &str| reference.replacen("dcom://", &format!("dcom://ada:{password}@"), 1);
+    let count = |client: &Node, password: &str| {
+        client.connect::<dyn Shop>(&as_ada(password)).and_then(|shop| shop.count(1))
+    };
+    let before = Node::new();
+    assert_eq!(count(&before, "old").unwrap(), 1);
+    private(&folder, "users", "ada:new");
+    broker.broker.reload(config(&text(&front, &target, "")).unwrap()).unwrap();
+    assert_eq!(broker.reference("shop"), reference, "the socket stayed");
+    assert_eq!(count(&Node::new(), "old").unwrap_err().kind(), Kind::Refused);
+    assert_eq!(count(&Node::new(), "new").unwrap(), 1);
+    assert_eq!(count(&before, "old").unwrap(), 1, "a connection that is open stays");
+    // The same place by another option, too.
+    let others = private(&folder, "others", "ada:third");
+    let port = broker.broker.address("front").unwrap();
+    broker
+        .broker
+        .reload(config(&text(&front.replace(&users, &others), &target, "")).unwrap())
+        .unwrap_or_else(|mistakes| panic!("at {port}: {mistakes}"));
+    assert_eq!(broker.broker.address("front").unwrap(), port);
+    assert_eq!(count(&Node::new(), "new").unwrap_err().kind(), Kind::Refused);
+    assert_eq!(count(&Node::new(), "third").unwrap(), 1);
+    // A file that cannot be used leaves all as it was.
+    std::fs::remove_file(&others).unwrap();
+    let same = config(&text(&front.replace(&users, &others), &target, "")).unwrap();
+    broker.broker.reload(same).unwrap_err();
+    assert_eq!(count(&Node::new(), "third").unwrap(), 1);
+}
+
+#[test]
+fn certificates_that_changed_count_for_whoever_connects() {
+    let (_backend, _, target) = shop_at(FRONT);
+    let folder = super::Scratch::new();
+    for name in ["server", "ada", "bob"] {
+        let made = std::process::Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args([
+                "-keyout",
+                &folder.path(&format!("{name}.key")),
+                "-out",
+                &folder.path(&format!("{name}.pem")),
+            ])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let pair = ["key", "pem"]
+            .map(|kind| std::fs::read_to_string(folder.path(&format!("{name}.{kind}"))).unwrap());
+        private(&folder, name, &pair.concat());
+    }
+    let (shown, clients) = (folder.path("shown"), folder.path("clients"));
+    let serves = |name: &str, client: &str| {
+        private(&folder, "shown", &std::fs::read_to_string(folder.path(name)).unwrap());
+        std::fs::copy(folder.path(&format!("{client}.pem")), &clients).unwrap();
+    };
+    serves("server", "ada");
+    let front = format!("iiops://127.0.0.1:0?cert={shown}&clients={clients}");
+    let broker = start(&text(&front, &target, ""));
+    let reference = broker.reference("shop");
+    let count = |server: &str, client: &str| {
+        let (ca, cert) = (folder.path(&format!("{server}.pem")), folder.path(client));
+        let mark = if reference.contains('?') { '&' } else { '?' };
+        let address = format!("{reference}{mark}ca={ca}&cert={cert}");
+        Node::new().connect::<dyn Shop>(&address).and_then(|shop| shop.count(1))
+    };
+    assert_eq!(count("server", "ada").unwrap(), 1);
+    serves("bob", "bob");
+    broker.broker.reload(config(&text(&front, &target, "")).unwrap()).unwrap();
+    assert_eq!(count("bob", "bob").unwrap(), 1);
+    assert_eq!(count("server", "bob").unwrap_err().kind(), Kind::Refused, "another certificate is shown");
+    assert_eq!(count("bob", "ada").unwrap_err().kind(), Kind::Refused, "that client is let in no more");
+}
+
+#[test]
+fn what_an_open_socket_keeps_is_not_changed_in_silence() {
+    let (_backend, _, target) = shop_at(FRONT);
+    let broker = start(&text(&format!("{FRONT}?idle=5m"), &target, ""));
+    let other = config(&text(&format!("{FRONT}?idle=6m"), &target, "")).unwrap();
+    let mistakes = broker.broker.reload(other).unwrap_err().to_string();
+    assert!(
+        mistakes.contains("`idle=` of an address that is listened at already cannot change"),
+        "{mistakes}"
+    );
+}
+
+/// A file of this user's own.
+fn private(folder: &super::Scratch, name: &str, text: &str) -> String {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = folder.path(name);
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    path
+}

@@ -2,8 +2,9 @@
 //!
 //! States: *bound*, from `bind` on; *closed* when dropped: then the socket's file is removed, too. A socket that this process was
 //! started with is taken instead (`inherited`), and its file stays. A
-//! `Listener` adds what the runtime knows of whoever connects: wire, profile, layer, quotas; hubs use the
-//! `Acceptor` alone.
+//! `Listener` adds what the runtime knows of whoever connects: wire, terms, quotas; hubs use the
+//! `Acceptor` alone. The terms may be replaced while the socket is open (`Listener::renew`): connections have those
+//! that they were accepted with.
 
 use super::{SHORTEST, Stream, handshake, inherited, layers, shm, unix, unix_socket};
 use crate::quotas::Allowance;
@@ -12,19 +13,26 @@ use rustix::net::{SocketFlags, sockopt};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A listening socket, and who speaks on what it accepts.
 pub(crate) struct Listener {
     pub(crate) acceptor: Acceptor,
     pub(crate) wire: &'static dyn Wire,
-    /// The place as the wire described it, with the endpoint that was bound.
-    pub(crate) profile: Profile,
+    /// Where it was bound.
     pub(crate) endpoint: Endpoint,
-    /// What lies between its streams and the wire.
-    pub(crate) layer: Option<Arc<dyn LayerSide>>,
     /// What its peers may take.
     pub(crate) allowance: Arc<Allowance>,
+    /// What the next connection is accepted with.
+    terms: RwLock<Arc<AcceptTerms>>,
+}
+
+/// What connections are accepted with: what the address and the files that it names said when they were read.
+pub(crate) struct AcceptTerms {
+    /// The place as the wire described it, with the endpoint that was bound.
+    pub(crate) profile: Profile,
+    /// What lies between its streams and the wire.
+    pub(crate) layer: Option<Arc<dyn LayerSide>>,
 }
 
 impl Listener {
@@ -34,10 +42,7 @@ impl Listener {
         mut profile: Profile,
         allowance: Arc<Allowance>,
     ) -> Result<Self, Failure> {
-        let Some(endpoint) = profile.endpoints.first() else {
-            let what = "there is no address to listen at";
-            return Err(Failure::new(Kind::BadReference, Initiator::User, what));
-        };
+        let Some(endpoint) = profile.endpoints.first() else { return Err(nowhere()) };
         let layer = layers::listening(endpoint)?;
         let (acceptor, bound) = Acceptor::bind(endpoint.stream())?;
         let endpoint = endpoint.over(bound);
@@ -48,8 +53,32 @@ impl Listener {
             let _ = socket2::SockRef::from(&acceptor.socket).set_tcp_mss(segment.into());
         }
         profile.endpoints = vec![endpoint.clone()];
-        Ok(Self { acceptor, wire, profile, endpoint, layer, allowance })
+        let terms = RwLock::new(Arc::new(AcceptTerms { profile, layer }));
+        Ok(Self { acceptor, wire, endpoint, allowance, terms })
     }
+
+    /// What the next connection is accepted with.
+    pub(crate) fn terms(&self) -> Arc<AcceptTerms> {
+        Arc::clone(&self.terms.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The terms by which this profile would have the open socket accept; the files that its endpoint names are read.
+    pub(crate) fn terms_of(&self, mut profile: Profile) -> Result<AcceptTerms, Failure> {
+        let Some(endpoint) = profile.endpoints.first() else { return Err(nowhere()) };
+        let layer = layers::listening(endpoint)?;
+        profile.endpoints = vec![endpoint.over(self.endpoint.stream().clone())];
+        Ok(AcceptTerms { profile, layer })
+    }
+
+    /// Accepts by these terms from now on.
+    pub(crate) fn renew(&self, terms: Arc<AcceptTerms>) {
+        *self.terms.write().unwrap_or_else(PoisonError::into_inner) = terms;
+    }
+}
+
+#[cold]
+fn nowhere() -> Failure {
+    Failure::new(Kind::BadReference, Initiator::User, "there is no address to listen at")
 }
 
 /// What to try where nobody can listen at an endpoint.
