@@ -50,6 +50,8 @@ pub(crate) struct Cell {
     engine: Weak<Engine>,
     /// Whether the source tells changes by itself.
     is_told: OnceLock<bool>,
+    /// The bits of the width of the item's range, as it was described last; of no number where it has none.
+    span: AtomicU64,
     face: PackedCell,
     state: Mutex<State>,
 }
@@ -153,11 +155,26 @@ pub(crate) struct CellUpdate {
     pub(crate) overflow: bool,
 }
 
+fn span_bits(item: &Item) -> u64 {
+    item.span().unwrap_or(f64::NAN).to_bits()
+}
+
 impl Cell {
     pub(crate) fn new(item: Arc<Item>, engine: Weak<Engine>, now: FileTime) -> Self {
         let value = Vqt::bad(Quality::WAITING, now);
         let state = State { value, read_at: None, is_known: false, watches: Slab::new() };
-        Self { item, engine, is_told: OnceLock::new(), face: PackedCell::default(), state: Mutex::new(state) }
+        let (span, face) = (AtomicU64::new(span_bits(&item)), PackedCell::default());
+        Self { item, engine, is_told: OnceLock::new(), span, face, state: Mutex::new(state) }
+    }
+
+    /// The source describes the item anew.
+    pub(crate) fn describe(&self, item: &Item) {
+        self.span.store(span_bits(item), Ordering::Relaxed);
+    }
+
+    /// The width of the range that deadbands are percentages of, if the item has one now.
+    pub(crate) fn span(&self) -> Option<f64> {
+        Some(f64::from_bits(self.span.load(Ordering::Relaxed))).filter(|span| !span.is_nan())
     }
 
     /// Asks the source, once, to tell changes.

@@ -59,8 +59,8 @@ pub trait Source: Send + Sync + 'static {
     /// The item with this name.
     fn find(&self, id: &str) -> Option<Arc<Item>>;
 
-    /// An item of a group as it is described now. To be written anew by sources that describe items anew while clients have them; by
-    /// default it stays as it was when it was added.
+    /// An item of a group as it is described now. To be written anew by sources that describe items anew while clients have them
+    /// ([`Feed::describe`] tells those of it that have deadbands); by default it stays as it was when it was added.
     fn current(&self, item: &Arc<Item>) -> Arc<Item> {
         Arc::clone(item)
     }
@@ -124,6 +124,17 @@ impl Feed {
         match self.0.upgrade() {
             Some(cell) => {
                 cell.tell(value);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The item is described anew: deadbands are percentages of its range from now on. `false`: as of [`Feed::tell`].
+    pub fn describe(&self, item: &Item) -> bool {
+        match self.0.upgrade() {
+            Some(cell) => {
+                cell.describe(item);
                 true
             }
             None => false,

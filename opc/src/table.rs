@@ -136,7 +136,7 @@ impl Table {
     /// [`Code::UNKNOWN_ITEM`].
     pub fn describe(&self, item: Item) -> Result<(), Code> {
         let row = self.row(&item.id).ok_or(Code::UNKNOWN_ITEM)?;
-        lock(&row.held).item = Arc::new(item);
+        lock(&row.held).describe(Arc::new(item));
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Row {
     /// The item is another one from now on, with this value.
     fn describe(&self, item: Arc<Item>, value: Vqt) {
         let mut held = lock(&self.held);
-        held.item = item;
+        held.describe(item);
         held.put(value);
     }
 
@@ -229,6 +229,11 @@ impl Row {
 }
 
 impl ItemState {
+    fn describe(&mut self, item: Arc<Item>) {
+        self.feeds.retain(|feed| feed.describe(&item));
+        self.item = item;
+    }
+
     fn put(&mut self, value: Vqt) {
         self.feeds.retain(|feed| feed.tell(value.clone()));
         self.value = value;
@@ -309,6 +314,8 @@ impl Source for Table {
     fn watch(&self, item: &Arc<Item>, feed: Feed) -> bool {
         let Some(row) = self.row(&item.id) else { return false };
         let mut held = lock(&row.held);
+        // It may have been described anew since it was looked for.
+        feed.describe(&held.item);
         feed.tell(held.value.clone());
         held.feeds.retain(Feed::is_wanted);
         held.feeds.push(feed);

@@ -236,9 +236,13 @@ impl Group {
     /// As [`Group::set_client_handles`]; of each item [`Code::BAD_TYPE`]: its values cannot be of that type.
     pub fn set_types(&self, items: &[u32], types: &[VarType]) -> ItemResults<()> {
         paired(items, types)?;
+        let now = self.items_now(items)?;
         self.each(items, |member, index| {
             let requested = at(types, index)?;
-            check_type(member.item(), requested)?;
+            check_type(
+                now.get(index).and_then(|item| item.as_ref().ok()).unwrap_or_else(|| member.item()),
+                requested,
+            )?;
             member.requested = requested;
             Ok(())
         })
@@ -249,8 +253,11 @@ impl Group {
     /// # Errors
     /// As [`Group::state`].
     pub fn attributes(&self, skip: usize, most: usize) -> Result<Vec<Attributes>, Code> {
-        let inner = self.inner()?;
-        Ok(inner.members.iter().skip(skip).take(most).map(attributes).collect())
+        let found = {
+            let inner = self.inner()?;
+            inner.members.iter().skip(skip).take(most).map(attributes).collect()
+        };
+        Ok(self.as_described(found))
     }
 
     /// The same for at most `most` of those behind a place, and the place of the last; 0 is before the first. Whoever walks all of them
@@ -259,13 +266,29 @@ impl Group {
     /// # Errors
     /// As [`Group::state`].
     pub fn attributes_behind(&self, place: usize, most: usize) -> Result<(Vec<Attributes>, usize), Code> {
-        let inner = self.inner()?;
         let (mut found, mut last) = (Vec::new(), place);
+        let inner = self.inner()?;
         for (slot, member) in inner.members.behind(place).take(most) {
             found.push(attributes(member));
             last = slot + 1;
         }
-        Ok((found, last))
+        drop(inner);
+        Ok((self.as_described(found), last))
+    }
+
+    /// What of attributes is the source's to say, as it says it now. It is asked without the lock.
+    fn as_described(&self, found: Vec<(Attributes, Arc<Item>)>) -> Vec<Attributes> {
+        let as_described = |(attributes, item): (Attributes, Arc<Item>)| {
+            let item = self.engine.source.current(&item);
+            Attributes {
+                canonical: item.canonical,
+                access: item.access,
+                eu_type: properties::eu_type(&item),
+                eu_info: properties::eu_info(&item),
+                ..attributes
+            }
+        };
+        found.into_iter().map(as_described).collect()
     }
 
     /// How many items it has.
@@ -285,7 +308,7 @@ impl Group {
         paired(items, percent)?;
         self.each(items, |member, index| {
             let percent = at(percent, index)?;
-            if member.item().span().is_none() {
+            if member.cell.span().is_none() {
                 return Err(Code::DEADBAND_NOT_SUPPORTED);
             }
             if !(0.0..=100.0).contains(&percent) {
@@ -301,7 +324,7 @@ impl Group {
     /// # Errors
     /// Of each item [`Code::DEADBAND_NOT_SET`], [`Code::DEADBAND_NOT_SUPPORTED`].
     pub fn deadbands(&self, items: &[u32]) -> ItemResults<f32> {
-        self.each(items, |member, _| match member.item().span() {
+        self.each(items, |member, _| match member.cell.span() {
             Some(_) => member.deadband.ok_or(Code::DEADBAND_NOT_SET),
             None => Err(Code::DEADBAND_NOT_SUPPORTED),
         })
@@ -312,7 +335,7 @@ impl Group {
     /// # Errors
     /// As [`Group::deadbands`].
     pub fn clear_deadbands(&self, items: &[u32]) -> ItemResults<()> {
-        self.each(items, |member, _| match member.item().span() {
+        self.each(items, |member, _| match member.cell.span() {
             Some(_) => member.deadband.take().map(drop).ok_or(Code::DEADBAND_NOT_SET),
             None => Err(Code::DEADBAND_NOT_SUPPORTED),
         })
@@ -390,16 +413,13 @@ impl Group {
     }
 }
 
-/// How an item is set, as a client is told of it.
-fn attributes(member: &Member) -> Attributes {
-    Attributes {
-        def: def_of(member),
-        server: member.handle,
-        canonical: member.item().canonical,
-        access: member.item().access,
-        eu_type: properties::eu_type(member.item()),
-        eu_info: properties::eu_info(member.item()),
-    }
+/// How an item is set, as a client is told of it, and the item, which says the rest.
+fn attributes(member: &Member) -> (Attributes, Arc<Item>) {
+    let (canonical, access) = (member.item().canonical, member.item().access);
+    let (eu_type, eu_info) = (0, Data::Empty);
+    let attributes =
+        Attributes { def: def_of(member), server: member.handle, canonical, access, eu_type, eu_info };
+    (attributes, Arc::clone(member.item()))
 }
 
 /// What a client is told of an item that it has added, or might add.

@@ -98,7 +98,7 @@ impl Member {
         }
         let percent = self.deadband.unwrap_or(percent);
         if percent > 0.0
-            && let Some(span) = self.item().span()
+            && let Some(span) = self.cell.span()
             && let (Some(before), Some(now)) = (data.number(), value.data.number())
         {
             return (now - before).abs() > f64::from(percent) / 100.0 * span;

@@ -1,5 +1,7 @@
 use super::{Plant, clients, named, rate};
-use everywire_opc::{Change, Code, Data, GroupState, Item, Quality, VarType, Vqt};
+use everywire_opc::{
+    Access, Change, Code, Data, EngineeringUnits, GroupState, Item, Quality, Source, VarType, Vqt,
+};
 use std::sync::Arc;
 
 #[test]
@@ -82,6 +84,31 @@ fn a_change_within_the_deadband_is_not_sent() {
     // One of its own counts instead of the group's.
     group.set_deadbands(&items[..1], &[1.0]).expect("it lives");
     plant.set("Tank.Level", 52.0_f32);
+    assert_eq!(plant.pass(100).len(), 1);
+}
+
+#[test]
+fn an_item_that_is_described_anew_has_its_new_range_in_groups_that_have_it() {
+    let mut plant = Plant::new();
+    let group = plant.group(GroupState { deadband: 10.0, ..rate(100) });
+    let items = plant.add(&group, &["Tank.Level"]);
+    plant.pass(100);
+    // 10 % of 0..1000 now, and no more than 10 % of 0..100.
+    let item = plant.table.find("Tank.Level").expect("an item");
+    let wide = (*item).clone().analog(0.0, 1000.0, "l");
+    plant.table.describe(Item { access: Access::READ, ..wide.clone() }).expect("an item");
+    plant.set("Tank.Level", 80.0_f32);
+    assert_eq!(plant.pass(100), []);
+    let found = group.attributes(0, 1).expect("it lives").remove(0);
+    assert_eq!(
+        (found.access, found.eu_info),
+        (Access::READ, Data::array(VarType::R8, vec![Data::R8(0.0), Data::R8(1000.0)]))
+    );
+    assert_eq!(group.attributes_behind(0, 1).expect("it lives").0.remove(0).access, Access::READ);
+    // Without a range there are no deadbands, and each change is sent.
+    plant.table.describe(Item { units: EngineeringUnits::None, ..wide }).expect("an item");
+    assert_eq!(group.set_deadbands(&items, &[1.0]), Ok(vec![Err(Code::DEADBAND_NOT_SUPPORTED)]));
+    plant.set("Tank.Level", 80.5_f32);
     assert_eq!(plant.pass(100).len(), 1);
 }
 
