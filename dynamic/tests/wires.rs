@@ -158,3 +158,20 @@ fn an_address_that_names_no_object_is_a_mistake() {
     assert_eq!(failure.kind(), Kind::BadReference);
     assert!(failure.hint().is_some_and(|hint| hint.contains("list")), "{failure:?}");
 }
+
+/// Such as those of servers that speak UIOP or DIOP alone. Printed, it can be kept in a file and given to a program that knows more.
+#[test]
+fn a_reference_whose_profiles_nobody_knows_is_printed_as_it_came() {
+    let order = if cfg!(target_endian = "little") { u32::to_le_bytes } else { u32::to_be_bytes };
+    let mut octets = vec![u8::from(cfg!(target_endian = "little")), 0, 0, 0];
+    octets.extend(order(10));
+    octets.extend(b"IDL:x:1.0\0\0\0");
+    octets.extend([order(1), order(0x99), order(4)].concat());
+    octets.extend(b"\x00xyz");
+    let text = octets.iter().fold("IOR:".to_owned(), |text, octet| text + &format!("{octet:02x}"));
+    let node = Node::new();
+    let reference = node.parse(&text).unwrap();
+    assert!(reference.profiles.is_empty());
+    assert_eq!(node.print(&reference), text);
+    assert_eq!(node.print_friendly(&reference), text);
+}

@@ -88,6 +88,11 @@ pub trait Wire: Send + Sync {
     /// Writes a reference in the friendly notation, for people.
     fn print_friendly(&self, reference: &Reference) -> String;
 
+    /// Whether this wire keeps profiles that it does not know in [`Reference::foreign`]: then it also prints a reference that has no others.
+    fn keeps_unknown_profiles(&self) -> bool {
+        false
+    }
+
     /// Makes a reference to an object that this process serves at these places (each as `listen` returned it, with the
     /// endpoint that was bound).
     fn publish(&self, type_id: &str, places: &[BindAddress], key: &[u8]) -> Reference;

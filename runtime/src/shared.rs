@@ -211,9 +211,12 @@ impl Shared {
         self.builder.wires.iter().find(|wire| wire.name() == name).copied()
     }
 
-    /// The wire of the first profile that this node can use.
+    /// The wire of the first profile that this node can use. Where there is none, the wire that keeps profiles which it does not know, if the
+    /// reference has such: that one can still print it.
     pub(crate) fn wire_for(&self, reference: &Reference) -> Option<&'static dyn Wire> {
-        reference.profiles.iter().find_map(|profile| self.wire_named(profile.wire))
+        let known = reference.profiles.iter().find_map(|profile| self.wire_named(profile.wire));
+        let keeps = || self.builder.wires.iter().find(|wire| wire.keeps_unknown_profiles()).copied();
+        known.or_else(|| if reference.foreign.is_empty() { None } else { keeps() })
     }
 
     /// Serves at an in-process address of that name.

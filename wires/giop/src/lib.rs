@@ -149,6 +149,10 @@ impl Wire for Giop {
         address::print(reference)
     }
 
+    fn keeps_unknown_profiles(&self) -> bool {
+        true
+    }
+
     fn check_way(&self, profile: &Profile, endpoint: &Endpoint) -> Result<(), Failure> {
         address::check_way(profile, endpoint)
     }
