@@ -7,6 +7,7 @@ mod any_values;
 mod asking;
 mod broker;
 mod captures;
+mod dbus;
 mod dcom;
 mod dcop;
 mod demo;

@@ -14,6 +14,7 @@
 use crate::json::{self, JsonMismatch, Notation};
 use crate::mistake::{Mistake, Remedy};
 use crate::wording::{last_part, signature};
+use everywire_model::contract::{MEMBER, note};
 use everywire_model::words::nearest;
 use everywire_model::{Hold, Interface, InterfaceKind, Operation, Value};
 use serde_json::{Map, Value as Json};
@@ -71,7 +72,7 @@ pub fn find<'i>(
 /// attribute is read where nothing is given, and written otherwise.
 ///
 /// Of operations that share a name, the one is meant that takes as many arguments as are given; `more` says that there may be more
-/// of them than that.
+/// of them than that. Where they share it on D-Bus alone, the one that has it everywhere comes first.
 ///
 /// # Errors
 /// There is none, or more than one, or the attribute cannot be written.
@@ -88,7 +89,11 @@ pub fn choose<'i>(
     };
     // The wire name is first, since it is the only one that cannot mean two.
     if let Some(operation) = interface.operations.iter().find(|operation| operation.name == name) {
-        return Ok(operation);
+        return Ok(if takes(operation, given, more) {
+            operation
+        } else {
+            sharing(interface, name, given, more).unwrap_or(operation)
+        });
     }
     if let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) {
         let index = match (given == 0, attribute.setter) {
@@ -118,6 +123,21 @@ pub fn choose<'i>(
         return Ok(operation);
     }
     Err(unknown(name, &[interface]))
+}
+
+/// Whether an operation takes so many arguments; `more` says that there may be more of them.
+fn takes(operation: &Operation, given: usize, more: bool) -> bool {
+    let fields = operation.arguments.fields().len();
+    if more { fields >= given } else { fields == given }
+}
+
+/// The only operation that takes so many arguments among those that share this name on D-Bus and have another one of their own.
+fn sharing<'i>(interface: &'i Interface, name: &str, given: usize, more: bool) -> Option<&'i Operation> {
+    let mut fits = interface
+        .operations
+        .iter()
+        .filter(|operation| note(&operation.notes, MEMBER) == Some(name) && takes(operation, given, more));
+    fits.next().filter(|_| fits.next().is_none())
 }
 
 /// What stands before the name of an attribute in the names of operations that read it. COM's accessors have
@@ -152,11 +172,7 @@ fn overload<'i>(
             operation.label == name || (operation.name.contains('(') && stem(operation) == name)
         })
         .collect();
-    let takes = |operation: &&&Operation| {
-        let fields = operation.arguments.fields();
-        if more { fields.len() >= given } else { fields.len() == given }
-    };
-    let fits: Vec<&&Operation> = same.iter().filter(takes).collect();
+    let fits: Vec<&&Operation> = same.iter().filter(|operation| takes(operation, given, more)).collect();
     match (same.as_slice(), fits.as_slice()) {
         ([], _) => Ok(None),
         ([only], _) => Ok(Some(only)),

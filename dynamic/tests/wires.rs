@@ -1,7 +1,8 @@
 //! The same calls on each wire, by a contract and by what the object tells of itself.
 
-use crate::support::{LONG, Shop, TILL, WIRES, only};
-use everywire::{Failure, Kind, Node};
+use crate::support::{LONG, Shop, TILL, WIRES, only, place};
+use everywire::model::{Answer, Hold, Request, Servant, Sink};
+use everywire::{Failure, Interface, Kind, Node, Value};
 use everywire_dynamic::{CallError, DynamicObject, ObjectContract};
 use serde_json::json;
 use std::future::Future;
@@ -81,6 +82,43 @@ fn a_till_answers_the_same_on_each_wire_by_what_it_tells() {
         assert_eq!(till.get("title").unwrap(), json!("Till 2"), "{wire}");
         assert!(till.attributes().iter().any(|attribute| attribute.name == "total" && !attribute.written));
         assert_eq!(till.template("add").unwrap().as_object().unwrap().len(), 1, "{wire}");
+    }
+}
+
+/// Answers with the name of the operation that it was asked.
+struct Named(Hold<Interface>);
+
+impl Servant for Named {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        let operation = &self.0.operations[request.index()];
+        let name = Value::Struct(vec![("return".into(), Value::Text(operation.name.to_string()))]);
+        request.answer(Answer::Done(&|sink: &mut dyn Sink| name.encode(&operation.results, sink)));
+    }
+}
+
+/// Methods of one name are called in turn over one connection, which remembers what it was asked last.
+#[test]
+fn methods_of_one_name_are_called_in_turn() {
+    let text = "<node><interface name='org.example.Jar'>
+        <method name='Put'><arg type='s' direction='in'/><arg type='s' direction='out'/></method>
+        <method name='Put'><arg type='i' direction='in'/><arg type='s' direction='out'/></method>
+    </interface></node>";
+    let contract = everywire_idl::dbus_xml::parse(text, "jar.xml").unwrap();
+    for wire in ["dbus", "iiop", "net.tcp"] {
+        let node = Node::new();
+        node.listen(&place(wire)).unwrap();
+        let servant = Arc::new(Named(contract.interfaces().next().unwrap().clone()));
+        let address = node.print_friendly(&node.export_servant("jar", servant));
+        let known = ObjectContract::new(contract.clone(), "jar.xml");
+        let jar = DynamicObject::with_contract(&Node::new(), &address, known).unwrap();
+        for _ in 0..2 {
+            assert_eq!(jar.call("Put", json!(["x"])).map(only).unwrap(), json!("Put"), "{wire}");
+            assert_eq!(jar.call("Put_2", json!([5])).map(only).unwrap(), json!("Put_2"), "{wire}");
+        }
     }
 }
 

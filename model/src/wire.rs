@@ -121,6 +121,12 @@ pub trait Wire: Send + Sync {
         interface.index_of(&asked.operation)
     }
 
+    /// Whether the names of a call alone tell that it is for the operation with this number. Where its types tell, too, whoever remembers
+    /// by the names which operation was called has to ask [`Wire::operation`] for each call.
+    fn is_told_by_names(&self, _interface: &Interface, _index: usize) -> bool {
+        true
+    }
+
     /// Another key under which the object may have been exported, where the wire cannot spell every key.
     fn respell(&self, _key: &[u8]) -> Option<Bytes> {
         None

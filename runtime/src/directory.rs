@@ -120,6 +120,9 @@ pub(crate) struct Directory {
     next: AtomicU64,
 }
 
+/// The version of a look-up that the next call does not take: no directory has it.
+const STALE: u64 = u64::MAX;
+
 /// What a connection remembers of its last look-up: a peer mostly asks the same thing again. Taken out while
 /// a call is served, and put back after.
 pub(crate) struct CachedLookup {
@@ -360,8 +363,10 @@ impl Directory {
             Some((servant, index, records)) => {
                 // Copies: what came with the message would keep the whole of it in memory.
                 let own = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
+                // What is remembered is found by its names: it must not serve the next call of these names where types choose, too.
+                let alone = wire.is_told_by_names(servant.interface(), index);
                 LookupResult::Operation(Box::new(CachedLookup {
-                    version,
+                    version: if alone { version } else { STALE },
                     key: own(&asked.key),
                     interface: own(&asked.interface),
                     operation: own(&asked.operation),

@@ -4,6 +4,7 @@
 //! other contract languages define: they are always valid, so that whatever is served can be called over
 //! D-Bus, and they depend on the contract alone, so that both sides make the same ones.
 
+use everywire_model::contract::{MEMBER, note};
 use everywire_model::shape::Struct;
 use everywire_model::{Interface, Operation, Signal};
 use std::borrow::Cow;
@@ -106,9 +107,14 @@ fn dotted<'a>(id: &'a str, name: &str) -> Cow<'a, str> {
     Cow::Owned(name)
 }
 
-/// The name of an operation on D-Bus: its wire name, or its label where that is a whole signature.
+/// The name of an operation on D-Bus: the one that it shares with another ([`MEMBER`]), else its wire name, or its label where that is
+/// a whole signature.
 pub fn of_operation(operation: &Operation) -> &str {
-    if is_signature(&operation.name) { &operation.label } else { &operation.name }
+    match note(&operation.notes, MEMBER) {
+        Some(shared) => shared,
+        None if is_signature(&operation.name) => &operation.label,
+        None => &operation.name,
+    }
 }
 
 /// The name of a signal on D-Bus: its wire name, or its label where that is a whole signature.

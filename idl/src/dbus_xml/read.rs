@@ -8,7 +8,9 @@
 //! interface names it; an interface or a child whose name nobody could send is passed over; so is an annotation.
 //!
 //! Labels are what people and stubs call a member; the wire name stays as it is. Methods may be overloaded in
-//! the XML, and properties may have the name of a method, so labels are made unique here.
+//! the XML, and properties may have the name of a method, so labels are made unique here. Of several methods with one
+//! name, as QtDBus has them, the first keeps it; each of the others is called by its label on the other wires, which tell
+//! operations apart by the name alone, and keeps its name on D-Bus as a note ([`MEMBER`]).
 
 use super::annotations::{Annotations, RAISES, of_signal};
 use super::exceptions::{self, Exceptions};
@@ -20,7 +22,7 @@ use crate::report::{Problem, Report, Span};
 use crate::signature;
 use crate::unique::Unique;
 use crate::xml::{Attribute, Element, shown};
-use everywire_model::contract::LEFT_OUT;
+use everywire_model::contract::{LEFT_OUT, MEMBER};
 use everywire_model::shape::{Field, Name};
 use everywire_model::{
     Contract, Definition, Direction, Hold, Interface, Operation, Parameter, Shape, Signal,
@@ -73,6 +75,30 @@ impl<'r> Reader<'r> {
     fn new(root: &Element<'_>, report: &'r mut Report, told: bool) -> Self {
         let exceptions = Exceptions::beside(root);
         Self { report, seen: HashSet::new(), exceptions, signatures: 0, told, left_out: 0 }
+    }
+}
+
+/// The names of an interface's methods. Those of the file are known beforehand, so that a label which is made is no other method's
+/// name: callers on other wires would reach the wrong one.
+struct MethodNames {
+    labels: Unique,
+    /// Names that no method read so far has.
+    free: HashSet<String>,
+}
+
+impl MethodNames {
+    fn of(interface: &Element<'_>) -> Self {
+        let methods = interface.elements().filter(|child| child.name == "method");
+        let names = methods.filter_map(|method| method.attribute("name"));
+        let free: HashSet<String> = names.map(|name| name.value.to_string()).collect();
+        let mut labels = Unique::default();
+        free.iter().for_each(|name| drop(labels.name(name)));
+        Self { labels, free }
+    }
+
+    /// The label of the next method with this name: the name itself for the first one.
+    fn label(&mut self, name: &str) -> String {
+        if self.free.remove(name) { name.to_owned() } else { self.labels.name(name) }
     }
 }
 
@@ -167,14 +193,15 @@ impl Reader<'_> {
             return None;
         }
         let annotations = Annotations::of(element, self.report);
-        let mut labels = Unique::default();
+        let mut names = MethodNames::of(element);
         // Signals have labels of their own: a method and a signal of one name do not meet in a stub.
         let mut labels_of_signals = Unique::default();
         let (mut operations, mut signals, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for child in element.elements() {
             match child.name {
-                "method" => operations
-                    .extend(self.part(child, &mut notes, |reader| reader.method(child, &mut labels))),
+                "method" => {
+                    operations.extend(self.part(child, &mut notes, |reader| reader.method(child, &mut names)))
+                }
                 "signal" => {
                     let signal =
                         self.part(child, &mut notes, |reader| reader.signal(child, &mut labels_of_signals));
@@ -191,7 +218,7 @@ impl Reader<'_> {
         for child in element.elements().filter(|child| child.name == "property") {
             let notify = annotations.notify.unwrap_or_default();
             attributes.extend(self.part(child, &mut notes, |reader| {
-                properties::read(reader, child, notify, &mut operations, &mut labels)
+                properties::read(reader, child, notify, &mut operations, &mut names.labels)
             }));
         }
         Some(Interface {
@@ -205,7 +232,7 @@ impl Reader<'_> {
     }
 
     /// A method. One `out` argument becomes the result, several stay parameters.
-    fn method(&mut self, element: &Element<'_>, labels: &mut Unique) -> Option<Operation> {
+    fn method(&mut self, element: &Element<'_>, names: &mut MethodNames) -> Option<Operation> {
         let name = self.member(element)?;
         let annotations = Annotations::of(element, self.report);
         let arguments = self.arguments(element, Direction::In)?;
@@ -217,8 +244,12 @@ impl Reader<'_> {
                 _ => parameters.push(argument),
             }
         }
-        let mut operation = Operation::new(name.clone(), parameters, returns);
-        operation.label = Name::from(labels.name(&name));
+        let mut notes = annotations.kept;
+        let label = names.label(&name);
+        if label != name {
+            notes.push((Name::Borrowed(MEMBER), Name::from(name)));
+        }
+        let mut operation = Operation::new(label, parameters, returns);
         // An answer that is promised is waited for, whatever the annotation says.
         operation.oneway = annotations.no_reply && outs == 0;
         operation.idempotent = annotations.idempotent;
@@ -228,7 +259,7 @@ impl Reader<'_> {
             self.report.add(problem);
             return None;
         }
-        operation.notes = annotations.kept.into();
+        operation.notes = notes.into();
         operation.doc = Name::from(annotations.doc);
         Some(operation)
     }

@@ -2,7 +2,7 @@
 
 use crate::common::{data, outline};
 use everywire_idl::dbus_xml::{self, names, parse, parse_node, print, print_node};
-use everywire_model::{Contract, Definition, Direction, Hold, Interface, Notify, Shape};
+use everywire_model::{Contract, Definition, Direction, Hold, Interface, Notify, Operation, Shape};
 use std::path::Path;
 use std::process::Command;
 
@@ -228,6 +228,35 @@ fn everything_the_format_has_is_read() {
     let fields: Vec<&str> = manager.signals[0].fields.fields().iter().map(|f| f.name.as_ref()).collect();
     assert_eq!(fields, ["id", "job", "unit", "arg_4"]);
     assert_eq!(manager.attribute_of(7).map(|(a, set)| (a.name.as_ref(), set)), Some(("Environment", true)));
+}
+
+/// QtDBus has methods of one name with different arguments. On D-Bus they keep it; on the other wires each has a name of its own, which
+/// is no other method's either.
+#[test]
+fn methods_of_one_name_have_names_of_their_own() {
+    let text = |members: &str| format!("<node><interface name='a.b'>{members}</interface></node>");
+    let overloads = text(
+        "<method name='M'><arg type='s' direction='in'/></method><method name='M'><arg type='i' direction='in'/></method>
+         <method name='M_2'/><method name='M'/><property name='M' type='i' access='read'/>",
+    );
+    let contract = parse(&overloads, "overloads.xml").unwrap();
+    let names = |contract: &Contract| -> Vec<[String; 3]> {
+        let interface = contract.interfaces().next().unwrap();
+        let own =
+            |o: &Operation| [o.name.to_string(), o.label.to_string(), names::of_operation(o).to_owned()];
+        interface.operations.iter().map(own).collect()
+    };
+    let wanted = [
+        ["M", "M", "M"],
+        ["M_3", "M_3", "M"],
+        ["M_2", "M_2", "M_2"],
+        ["M_4", "M_4", "M"],
+        ["_get_M", "get_M", "_get_M"],
+    ];
+    assert_eq!(names(&contract), wanted);
+    let printed = print(&contract).unwrap();
+    assert_eq!(printed.matches("<method name=\"M\"").count(), 3, "{printed}");
+    assert_eq!(names(&parse(&printed, "again.xml").unwrap()), wanted);
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub use address::{
 pub use values::{VALUES, Values};
 
 use bytes::Bytes;
-use everywire_model::wire::{Capabilities, Greeting, Listing, MessageListing, Sniff};
+use everywire_model::wire::{Capabilities, Greeting, Listing, MemberIndex, MessageListing, Sniff};
 use everywire_model::{
     BindAddress, Body, ChangeSignal, Codec, Config, Discovery, Failure, Hold, Incoming, Interface, Limits,
     Object, Objects, PresenceList, Profile, Reference, Resolver, Session, Wire, WireState,
@@ -174,6 +174,10 @@ impl Wire for Dbus {
         requests::operation(interface, asked)
     }
 
+    fn is_told_by_names(&self, interface: &Interface, index: usize) -> bool {
+        requests::is_told_by_names(interface, index)
+    }
+
     fn respell(&self, key: &[u8]) -> Option<Bytes> {
         names::respell(key)
     }
@@ -204,6 +208,10 @@ impl Wire for Dbus {
 
     fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
         explain::body(message, explained)
+    }
+
+    fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
+        requests::called(explained, interface)
     }
 
     fn packet(&self, message: &[u8]) -> Option<u16> {

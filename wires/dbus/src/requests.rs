@@ -20,13 +20,15 @@ use crate::pending_calls::Pending;
 use crate::routes::CallForm;
 use crate::serving::Caller;
 use crate::session::{DbusSession, Stage};
+use crate::signature;
 use crate::standard::{INTROSPECTABLE, PEER};
 use crate::violations::ProtocolError;
 use bytes::Bytes;
 use everywire_model::visit::Nothing;
+use everywire_model::wire::{MemberIndex, MessageListing};
 use everywire_model::{
-    Call, CallId, Event, Expects, Failure, Headers, Incoming, Initiator, Interface, Kind, Method, Profile,
-    Purpose,
+    Call, CallId, Event, Expects, Failure, Headers, Incoming, Initiator, Interface, Kind, Method, Operation,
+    Profile, Purpose, Shape,
 };
 use std::borrow::Cow;
 
@@ -166,13 +168,47 @@ pub(crate) fn flags(expects: Expects) -> u8 {
     if expects == Expects::Reply { 0 } else { frame::NO_REPLY_EXPECTED }
 }
 
-/// The number of the operation that a call asks for. Attributes are asked for by the interface of properties instead.
+/// The number of the operation that a call asks for. Attributes are asked for by the interface of properties instead. Of several methods
+/// with one name, the one is meant that takes values of the types that came, as in QtDBus; if none does, the first, whose types the
+/// caller is then told.
 pub(crate) fn operation(interface: &Interface, asked: &Incoming) -> Option<usize> {
     let is_asked = |name: Cow<'_, str>| asked.interface == *name;
     let own = asked.interface.is_empty() || is_asked(names::of_interface(interface));
-    interface.operations.iter().enumerate().position(|(index, operation)| {
-        asked.operation == names::of_operation(operation)
-            && interface.attribute_of(index).is_none()
-            && (own || is_asked(names::of_interface(interface.declaring(&operation.name))))
+    let is_meant =
+        |operation: &Operation| own || is_asked(names::of_interface(interface.declaring(&operation.name)));
+    let named = || methods(interface, &asked.operation).filter(|(_, operation)| is_meant(operation));
+    let fits = |operation: &Operation| signature::fits(operation.arguments.fields(), &asked.body.context);
+    named().find(|(_, operation)| fits(operation)).or_else(|| named().next()).map(|(index, _)| index)
+}
+
+/// Whether no other method of the interface has the name of the operation with this number: its types choose between them.
+pub(crate) fn is_told_by_names(interface: &Interface, index: usize) -> bool {
+    interface.operations.get(index).is_none_or(|operation| {
+        methods(interface, names::of_operation(operation).as_bytes()).nth(1).is_none()
     })
+}
+
+/// The methods with this name on the wire, and their numbers.
+fn methods<'i>(interface: &'i Interface, name: &'i [u8]) -> impl Iterator<Item = (usize, &'i Operation)> {
+    interface.operations.iter().enumerate().filter(move |(index, operation)| {
+        name == names::of_operation(operation).as_bytes() && interface.attribute_of(*index).is_none()
+    })
+}
+
+/// Which operation of an interface a listed message calls, or which of its signals it is: by its name, and of several with that name, by
+/// its types.
+pub(crate) fn called(explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {
+    let part = |code| explained.part(frame::field::word(code));
+    let name = part(frame::field::MEMBER)?;
+    let types = part(frame::field::SIGNATURE).unwrap_or_default();
+    let fits = |shape: &Shape| signature::fits(shape.fields(), types.as_bytes());
+    if explained.kind == frame::word(frame::SIGNAL) {
+        let signals =
+            || interface.signals.iter().enumerate().filter(|(_, signal)| names::of_signal(signal) == name);
+        let found = signals().find(|(_, signal)| fits(&signal.fields)).or_else(|| signals().next());
+        return found.map(|(index, _)| MemberIndex::Signal(index));
+    }
+    let methods = || methods(interface, name.as_bytes());
+    let found = methods().find(|(_, operation)| fits(&operation.arguments)).or_else(|| methods().next());
+    found.map(|(index, _)| MemberIndex::Operation(index))
 }

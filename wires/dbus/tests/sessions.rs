@@ -5,9 +5,10 @@ use crate::common::*;
 use bytes::Bytes;
 use everywire_dbus::DBUS;
 use everywire_model::describe::*;
+use everywire_model::wire::MemberIndex;
 use everywire_model::{
-    Answer, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Kind, MarshalList,
-    Outcome, Profile, Raised, SignalFilter, Sink, Topic, UnmarshalList, Value, Variant, Wire,
+    Answer, Call, Config, Emission, Event, Expects, Failure, Handle, Incoming, Initiator, Kind, MarshalList,
+    Method, Outcome, Profile, Raised, SignalFilter, Sink, Topic, UnmarshalList, Value, Variant, Wire,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -331,4 +332,49 @@ fn whoever_finds_no_place_is_let_in_and_told_so_with_the_answer_to_its_first_cal
         assert_eq!(failure.code(), Some("org.freedesktop.DBus.Error.LimitsExceeded"));
         assert_eq!(failure.message(), "5 connections are open");
     }
+}
+
+/// Methods of one name differ in their types alone: a call of either is found by them, and a listing shows the right one.
+#[test]
+fn methods_of_one_name_are_told_apart_by_their_types() {
+    let text = "<node><interface name='org.example.Jar'>
+        <method name='Put'><arg type='s' direction='in'/></method>
+        <method name='Put'><arg type='i' direction='in'/></method>
+        <method name='Take'/><signal name='Put'><arg type='i'/></signal><signal name='Put'><arg type='s'/></signal>
+    </interface></node>";
+    let contract = everywire_idl::dbus_xml::parse(text, "jar.xml").unwrap();
+    let jar = contract.interfaces().next().unwrap();
+    let (mut client, mut server) = pair();
+    let profile = Profile { wire: "dbus", key: Bytes::from_static(b"jar"), ..Profile::default() };
+    let mut call = |operation: &Operation, value: &Value| {
+        let arguments = |sink: &mut dyn Sink| value.encode(&operation.arguments, sink);
+        let method = Method::Typed { interface: Some(jar), operation };
+        let call = Call { profile: &profile, method, arguments: &arguments, expects: Expects::Reply };
+        client.session.start(Instant::now(), &call).unwrap();
+        let said = client.said();
+        server.hear(&said).unwrap();
+        let listing = DBUS.explain(&said);
+        (incoming(&mut server), DBUS.called(&listing.messages[0], jar))
+    };
+    let one = |value| Value::Struct(vec![("arg_1".to_owned(), value)]);
+    for (index, value) in
+        [(0, one(Value::Text("x".into()))), (1, one(Value::Integer(7))), (2, Value::Struct(vec![]))]
+    {
+        let (came, listed) = call(&jar.operations[index], &value);
+        assert_eq!(&*came.operation, if index == 2 { b"Take".as_slice() } else { b"Put" });
+        assert_eq!((DBUS.operation(jar, &came), listed), (Some(index), Some(MemberIndex::Operation(index))));
+        // What is remembered of a call by its names alone would serve the other method.
+        assert_eq!(DBUS.is_told_by_names(jar, index), index == 2);
+    }
+    // Of types that none of them takes, the first one says what it takes.
+    let mut other = jar.operations[1].clone();
+    other.arguments = Operation::new("Put", vec![], Shape::Void).arguments;
+    assert_eq!(DBUS.operation(jar, &call(&other, &Value::Struct(vec![])).0), Some(0));
+
+    let (_, mut server) = pair();
+    let fields = |sink: &mut dyn Sink| one(Value::Text("x".into())).encode(&jar.signals[1].fields, sink);
+    let topic = Topic::Typed { interface: jar, signal: &jar.signals[1] };
+    server.session.emit(Instant::now(), &Emission { key: b"jar", topic, arguments: &fields }).unwrap();
+    let listing = DBUS.explain(&server.said());
+    assert_eq!(DBUS.called(&listing.messages[0], jar), Some(MemberIndex::Signal(1)));
 }
