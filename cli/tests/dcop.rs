@@ -49,3 +49,40 @@ fn the_server_passes_on_as_large_messages_as_the_user_says() {
         assert!(give("1").good().contains("\"ok\":true"));
     }
 }
+
+/// Where the name is taken and another will do, the one that the server gave is told, and leads there.
+#[test]
+fn the_name_that_the_server_gave_is_told() {
+    const PLAIN: &str = "<!DOCTYPE DCOP-IDL><DCOP-IDL><SOURCE>store.h</SOURCE><CLASS><NAME>Store</NAME><SUPER>DCOPObject</SUPER>
+    <FUNC><TYPE>int</TYPE><NAME>which</NAME></FUNC></CLASS></DCOP-IDL>";
+    let scratch = Scratch::new();
+    let env = [("DCOPAUTHORITY", scratch.path("where")), ("ICEAUTHORITY", scratch.path("cookies"))];
+    let mut hub = Running::start_in(&env, &["dcopserver", "--socket", &scratch.path("socket")]);
+    hub.line();
+    let contract = scratch.path("store.kidl");
+    std::fs::write(&contract, PLAIN).unwrap();
+    let serve = |number: u32| {
+        let program = scratch.path(&format!("store{number}.py"));
+        let lines = format!(
+            "import json, sys\nfor line in sys.stdin:\n    call = json.loads(line)\n    print(json.dumps({{'id': call['id'], 'results': {{'return': {number}}}}}), flush=True)\n"
+        );
+        std::fs::write(&program, lines).unwrap();
+        let (exec, file) = (format!("python3 {program}"), scratch.path(&format!("ref{number}")));
+        let on = "dcop:store?unique=no";
+        let mut server = Running::start_in(
+            &env,
+            &["serve", &contract, "--exec", &exec, "--key", "shelf", "--ref-file", &file, "--on", on],
+        );
+        let address = server.line();
+        (server, address, std::fs::read_to_string(file).unwrap())
+    };
+    let first = serve(1);
+    let second = serve(2);
+    // The file has the name of the interface before it.
+    assert_eq!((first.1.as_str(), first.2.trim()), ("dcop:store/shelf", "Store\tdcop:store/shelf"));
+    assert_eq!((second.1.as_str(), second.2.trim()), ("dcop:store-2/shelf", "Store\tdcop:store-2/shelf"));
+    for (_, address, _) in [&first, &second] {
+        let said = run_in(&env, &["call", address, "which"]);
+        assert_eq!(said.good(), if *address == first.1 { "1" } else { "2" });
+    }
+}

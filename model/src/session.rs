@@ -126,6 +126,12 @@ pub trait Session: Send {
         None
     }
 
+    /// Where this side serves now that a router has let it in, if that is not the place that was asked for: the router may have given it
+    /// another name.
+    fn granted(&self, _asked: &Profile) -> Option<Profile> {
+        None
+    }
+
     /// What became of this side's greeting, where `receive` or `expire` failed: told to callers instead of the violation.
     fn refusal(&mut self) -> Option<Failure> {
         None

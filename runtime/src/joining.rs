@@ -4,7 +4,7 @@ use crate::connection::Role;
 use crate::failures::{no_loop, stopped};
 use crate::notice::Notice;
 use crate::shared::Shared;
-use everywire_model::{Failure, Initiator, Kind, Profile, Wire};
+use everywire_model::{BindAddress, Failure, Initiator, Kind, Profile, Wire};
 use std::time::Duration;
 
 /// The first pause before a router that is gone is looked for again; each further one is twice as long.
@@ -23,8 +23,9 @@ impl Shared {
         wire: &'static dyn Wire,
         profile: &Profile,
         address: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<BindAddress, Failure> {
         let connection = self.open(wire, profile, Role::Joined, None)?;
+        let granted = connection.granted(profile).unwrap_or_else(|| profile.clone());
         connection.joins(address);
         self.shard().and_then(|shard| shard.adopt(&connection)).map_err(no_loop)?;
         connection.begin_serving();
@@ -34,7 +35,7 @@ impl Shared {
         } else if !self.serves_behind(address) {
             connection.cut(&stopped());
         }
-        Ok(())
+        Ok(BindAddress::Join(granted))
     }
 
     /// The router is gone: a thread looks for it, with growing pauses, until it is back or this node does not
@@ -55,8 +56,8 @@ impl Shared {
                 let Some(node) = node.upgrade().filter(|node| node.serves_behind(&address)) else { return };
                 // The address may lead elsewhere by now.
                 let joined = wire.listen(&address).and_then(|place| {
-                    node.join(wire, place.profile(), &address)?;
-                    node.moved(&address, place);
+                    let granted = node.join(wire, place.profile(), &address)?;
+                    node.moved(None, &address, granted);
                     Ok(())
                 });
                 match joined {

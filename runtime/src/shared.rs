@@ -261,9 +261,12 @@ impl Shared {
             place @ BindAddress::Join(_) => {
                 // First the place: whoever finds the router gone again looks whether this node is meant to be there.
                 lock(&self.places).push((place.clone(), address.to_owned()));
-                self.join(wire, place.profile(), address)
+                let granted = self
+                    .join(wire, place.profile(), address)
                     .inspect_err(|_| lock(&self.places).retain(|(held, _)| *held != place))?;
-                Ok(place)
+                // The router may have given this node another name than was asked for: others call it by that.
+                self.moved(Some(&place), address, granted.clone());
+                Ok(granted)
             }
         }
     }
@@ -503,10 +506,13 @@ impl Shared {
             .any(|(place, held)| matches!(place, BindAddress::Join(_)) && held == address)
     }
 
-    /// The router at this address is somewhere else now.
-    pub(crate) fn moved(&self, address: &str, now: BindAddress) {
+    /// This node serves somewhere else now at this address, where it did at that place, if one is given: the router has moved, or
+    /// has given it another name.
+    pub(crate) fn moved(&self, from: Option<&BindAddress>, address: &str, now: BindAddress) {
         let mut places = lock(&self.places);
-        if let Some((place, _)) = places.iter_mut().find(|(_, held)| held == address) {
+        let is_meant = |place: &BindAddress| from.is_none_or(|from| from == place);
+        let mut meant = places.iter_mut().filter(|(place, held)| held == address && is_meant(place));
+        if let Some((place, _)) = meant.next() {
             *place = now;
         }
     }

@@ -78,6 +78,11 @@ impl Connection {
         self.enter().session.again()
     }
 
+    /// Where it serves behind a router that gave it another place than this.
+    pub(crate) fn granted(&self, asked: &Profile) -> Option<Profile> {
+        self.enter().session.granted(asked)
+    }
+
     /// Waits for the next message that is overheard; `None` when `until` has passed.
     pub(crate) fn next_overheard(&self, until: Option<Instant>) -> Result<Option<Bytes>, Failure> {
         let mut core = self.enter();

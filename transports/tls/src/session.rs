@@ -327,6 +327,10 @@ impl Session for TlsSession {
         self.above.as_ref()?.again()
     }
 
+    fn granted(&self, asked: &Profile) -> Option<Profile> {
+        self.above.as_ref()?.granted(asked)
+    }
+
     fn refusal(&mut self) -> Option<Failure> {
         let own = self.refusal.take();
         own.or_else(|| self.above.as_mut()?.refusal())
