@@ -62,3 +62,26 @@ fn methods_of_one_name_are_told_apart_on_every_wire() {
         assert_eq!(call(&["Put", "hi", "5"]), "Put_3 hi 5", "{address}");
     }
 }
+
+/// Most libraries send a text with each error, those that a contract names among them.
+#[test]
+fn the_text_of_an_error_that_the_contract_names_is_told() {
+    const FROZEN: &str = "<node><interface name='org.example.Account'>
+        <method name='Pay'><annotation name='everywire.Method.Raises' value='org.example.Frozen'/></method>
+    </interface></node>";
+    const PROGRAM: &str = "import json, sys
+for line in sys.stdin:
+    call = json.loads(line)
+    print(json.dumps({'id': call['id'], 'fail': 'since Monday', 'code': 'org.example.Frozen'}), flush=True)
+";
+    let (server, addresses) =
+        Server::start(FROZEN, PROGRAM, |scratch| vec![format!("dbus+unix://{}", scratch.path("dbus"))]);
+    let call = ["call", &addresses[0], "Pay", "-c", &server.contract];
+    let said = run(&call);
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("raised org::example::Frozen: since Monday"), "{}", said.err);
+    let told = run(&[&call[..], &["--json"]].concat()).json();
+    assert_eq!(told["error"]["kind"], "exception", "{told}");
+    assert!(told["error"]["message"].as_str().unwrap().ends_with(": since Monday"), "{told}");
+    assert_eq!(told["error"]["code"], "org.example.Frozen", "{told}");
+}

@@ -55,12 +55,21 @@ pub struct RaisedException {
     pub shape: Shape,
     /// Its fields as one struct.
     pub value: Value,
+    /// What the peer says of it to people, beside its fields; mostly empty.
+    pub text: String,
 }
 
 impl RaisedException {
     /// Its fields as JSON.
     pub fn json(&self, notation: &dyn Notation) -> Json {
         json::write(&self.shape, &self.value, notation)
+    }
+}
+
+impl fmt::Display for RaisedException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the peer raised {}", self.name)?;
+        if self.text.is_empty() { Ok(()) } else { write!(f, ": {}", self.text) }
     }
 }
 
@@ -102,7 +111,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mistake(mistake) => mistake.fmt(f),
-            Self::Raised(raised) => write!(f, "the peer raised {}", raised.name),
+            Self::Raised(raised) => raised.fmt(f),
             Self::Failed(failure) => failure.fmt(f),
         }
     }
@@ -126,12 +135,10 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Mistake(mistake) => mistake.into(),
-            CallError::Raised(raised) => {
-                Self::new(Kind::Internal, Initiator::Peer, format!("the peer raised {}", raised.name))
-                    .with_code(raised.id)
-                    .with_completed(Completed::Yes)
-                    .with_hint("the contract says when the operation raises it")
-            }
+            CallError::Raised(raised) => Self::new(Kind::Internal, Initiator::Peer, raised.to_string())
+                .with_code(raised.id)
+                .with_completed(Completed::Yes)
+                .with_hint("the contract says when the operation raises it"),
             CallError::Failed(failure) => failure,
         }
     }
@@ -231,7 +238,10 @@ fn raised(operation: &Operation, told: &Raised<Body>) -> CallError {
     };
     let (name, shape) = (known.name.to_string(), Shape::Struct(known.clone()));
     match told.body.read(|source| Value::decode(&shape, source)) {
-        Ok(value) => CallError::Raised(Box::new(RaisedException { name, id: id.clone(), shape, value })),
+        Ok(value) => {
+            let text = told.text.clone();
+            CallError::Raised(Box::new(RaisedException { name, id: id.clone(), shape, value, text }))
+        }
         Err(failure) => CallError::Failed(failure.at(format_args!("exception {id}"))),
     }
 }

@@ -237,6 +237,8 @@ pub struct Raised<B> {
     pub id: String,
     /// Its fields.
     pub body: B,
+    /// What the peer says of it to people, beside its fields; empty where it says nothing, and where the text is one of the fields.
+    pub text: String,
     /// As it came, where the call was passed on.
     pub encoded: Option<Arc<Encoded>>,
 }
@@ -269,7 +271,7 @@ impl Failure {
 impl<B> Outcome<B> {
     /// With this exception.
     pub fn raised(id: impl Into<String>, body: B) -> Self {
-        Self::Raised(Box::new(Raised { id: id.into(), body, encoded: None }))
+        Self::Raised(Box::new(Raised { id: id.into(), body, text: String::new(), encoded: None }))
     }
 }
 

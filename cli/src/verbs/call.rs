@@ -210,9 +210,9 @@ struct Answer {
 
 /// An exception of the contract as a failure, with its fields for people and for programs.
 fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> Box<CliError> {
-    let RaisedException { name, id, shape, value } = exception;
+    let RaisedException { name, id, shape, value, text } = exception;
     let shown = match value {
-        Value::Struct(fields) if fields.is_empty() => String::new(),
+        Value::Struct(fields) if fields.is_empty() => text.clone(),
         value => people::shown(shape, value, notation),
     };
     CliError::raised(what, name, id, exception.json(notation), &shown)

@@ -12,7 +12,7 @@ use crate::names::{self, ERRORS};
 use crate::signature;
 use bytes::Bytes;
 use everywire_model::shape::{Struct, Text};
-use everywire_model::{Body, Completed, Context, Failure, Hold, Initiator, Kind, Outcome};
+use everywire_model::{Body, Completed, Context, Failure, Hold, Initiator, Kind, Outcome, Raised};
 use std::borrow::Cow;
 
 /// The names, without what all begin with, and what they mean; for a kind, the first of its names is sent.
@@ -114,14 +114,16 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
 /// An error that came: an exception if the operation names it, else a failure. `from_bus` says that the bus itself sent it.
 ///
 /// Most libraries send one text for people with every error (GDBus, dbus-python and QtDBus send nothing else). Such an error is an exception
-/// without fields all the same. It is not one with fields, since they did not come: the caller learns its name and the text as a failure.
+/// without fields all the same, and keeps the text. It is not one with fields, since they did not come: the caller learns its name and
+/// the text as a failure.
 pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body, from_bus: bool) -> Outcome<Body> {
     let named = |exception: &&Hold<Struct>| names::of_exception(exception) == name;
     if let Some(exception) = raises.iter().find(named) {
         let id = if exception.id.is_empty() { &exception.name } else { &exception.id };
         if exception.fields.is_empty() {
-            let nothing = Body { bytes: Bytes::new(), context: Context::default(), ..body };
-            return Outcome::raised(id.to_string(), nothing);
+            let text = text(&body).unwrap_or_default();
+            let body = Body { bytes: Bytes::new(), context: Context::default(), ..body };
+            return Outcome::Raised(Box::new(Raised { id: id.to_string(), body, text, encoded: None }));
         }
         if signature::fits(&exception.fields, &body.context) {
             return Outcome::raised(id.to_string(), body);
@@ -134,13 +136,7 @@ pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body, from_bus:
 /// search for the method ends with. `InvalidArgs` and `AccessDenied` from a service say nothing of that: services also answer so in the
 /// middle of their work (polkit refuses when it was asked, an argument turns out wrong after a first step).
 pub(crate) fn failure(name: &str, body: &Body, from_bus: bool) -> Failure {
-    let message = match body.context.first() {
-        Some(b's') => first_text(body),
-        _ => None,
-    };
-    let message = message
-        .filter(|message| !message.is_empty())
-        .unwrap_or_else(|| "the peer answered with an error".to_owned());
+    let message = text(body).unwrap_or_else(|| "the peer answered with an error".to_owned());
     let kind = kind(name);
     let undelivered = name.strip_prefix(ERRORS).is_some_and(|name| UNDELIVERED.contains(&name));
     let completed = match kind {
@@ -152,8 +148,11 @@ pub(crate) fn failure(name: &str, body: &Body, from_bus: bool) -> Failure {
     Failure::new(kind, Initiator::Peer, message).with_code(name).with_completed(completed)
 }
 
-/// The first value of a body, which is text; nothing if it does not decode.
-fn first_text(body: &Body) -> Option<String> {
+/// What an error says to people: its first value, if that is text; nothing if that is empty or does not decode.
+fn text(body: &Body) -> Option<String> {
+    if body.context.first() != Some(&b's') {
+        return None;
+    }
     let first = Body { context: b"s"[..].into(), bytes: body.bytes.clone(), ..body.clone() };
     let mut text = None;
     // What follows the text does not matter, so that the codec's complaint of it does not either.
@@ -161,7 +160,7 @@ fn first_text(body: &Body) -> Option<String> {
         text = Some(source.text(&Text::NARROW)?.into_owned());
         Ok(())
     });
-    text
+    text.filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -188,7 +187,7 @@ mod tests {
         let raises = [frozen, said.clone(), overdrawn];
         match outcome("org.example.Frozen", &raises, body("s"), false) {
             Outcome::Raised(raised) => {
-                assert_eq!(raised.id, "org.example.Frozen");
+                assert_eq!((raised.id.as_str(), raised.text.as_str()), ("org.example.Frozen", "why"));
                 let nothing = everywire_idl::signature::nameless(Vec::new());
                 raised.body.decode::<()>(&nothing).expect("nothing is left of the text");
             }

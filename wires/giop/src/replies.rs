@@ -243,7 +243,7 @@ impl GiopSession {
                 Ok(id) => {
                     let encoded = encoded(true).map(Arc::new);
                     let body = self.reply_body(header.minor, header.little, get.pos, message);
-                    Outcome::Raised(Box::new(Raised { id, body, encoded }))
+                    Outcome::Raised(Box::new(Raised { id, body, text: String::new(), encoded }))
                 }
                 Err(bad) => Outcome::Failed(undecodable("an exception", bad.into())),
             },
