@@ -1,12 +1,13 @@
 //! D-Bus contracts and their words, as a user of `everywire` has them.
 
-use crate::support::{Running, Scratch, run};
+use crate::support::{Bus, Running, Scratch, run};
+use serde_json::json;
 
 /// A server of a contract in the XML of D-Bus and a program in Python.
 struct Server {
-    _running: Running,
+    running: Running,
     contract: String,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Server {
@@ -22,7 +23,7 @@ impl Server {
         on.iter().for_each(|address| arguments.extend(["--on", address]));
         let mut running = Running::start(&arguments);
         let addresses = on.iter().map(|_| running.line()).collect();
-        (Self { _running: running, contract: file, _scratch: scratch }, addresses)
+        (Self { running, contract: file, scratch }, addresses)
     }
 }
 
@@ -84,4 +85,48 @@ for line in sys.stdin:
     assert_eq!(told["error"]["kind"], "exception", "{told}");
     assert!(told["error"]["message"].as_str().unwrap().ends_with(": since Monday"), "{told}");
     assert_eq!(told["error"]["code"], "org.example.Frozen", "{told}");
+}
+
+/// A signal of every object is asked for by its name, with the contract and without one, of an object and of all of a service.
+#[test]
+fn signals_that_every_object_has_are_watched_by_name() {
+    const LAMP: &str = "<node><interface name='org.example.Lamp'>
+        <method name='Go'/><property name='State' type='s' access='read'/>
+        <signal name='Done'/>
+    </interface></node>";
+    const PROGRAM: &str = "import json, sys
+for line in sys.stdin:
+    call = json.loads(line)
+    if call['operation'] == 'Go':
+        print(json.dumps({'changed': 'State'}), flush=True)
+    print(json.dumps({'id': call['id'], 'results': {'return': 'on'} if call['operation'] != 'Go' else {}}), flush=True)
+";
+    if !everywire_peers::here("signals_that_every_object_has_are_watched_by_name", &["dbus-daemon"]) {
+        return;
+    }
+    let own = Scratch::new();
+    let bus = Bus::start(&own.path("bus"));
+    let (server, addresses) =
+        Server::start(LAMP, PROGRAM, |_| vec![format!("dbus:{}#org.example.Lamp", bus.address)]);
+    let address = &addresses[0];
+    let service = address.strip_suffix("/o").unwrap();
+    let changed = "org.freedesktop.DBus.Properties.PropertiesChanged";
+    for words in [
+        vec![address, "PropertiesChanged", "-c", &server.contract],
+        vec![address, changed, "-c", &server.contract],
+        vec![address, "PropertiesChanged"],
+        vec![service, "PropertiesChanged"],
+        vec![service, changed],
+    ] {
+        let arguments = [&["watch"], &words[..], &["--count", "1", "--json"]].concat();
+        let mut watch = Running::start(&arguments);
+        watch.tells("watching ");
+        run(&["call", address, "Go"]).good();
+        let told: serde_json::Value = serde_json::from_str(&watch.line()).unwrap();
+        assert_eq!(told["fields"]["changed_properties"]["State"]["value"], json!("on"), "{words:?}: {told}");
+    }
+    let refused = run(&["watch", address, "PropertiesChange", "-c", &server.contract]);
+    assert!(refused.code == 2 && refused.err.contains("has no such signal"), "{}", refused.err);
+    drop(server.running);
+    drop(server.scratch);
 }

@@ -273,7 +273,9 @@ impl DynamicObject {
         listener: impl Fn(SignalEvent<HeardSignal>) + Send + Sync + 'static,
     ) -> Result<Watch, CallError> {
         let interfaces: Arc<[Hold<Interface>]> = self.contract.contract.interfaces().cloned().collect();
-        let (known, notation) = (Arc::clone(&interfaces), self.notation.clone());
+        let common = &self.contract.common;
+        let known: Vec<Hold<Interface>> = interfaces.iter().chain(common).cloned().collect();
+        let notation = self.notation.clone();
         let told = move |event: SignalEvent<Incoming>| {
             listener(match event {
                 SignalEvent::Signal(heard) => SignalEvent::Signal(HeardSignal::of(&heard, &known, &notation)),
@@ -283,7 +285,7 @@ impl DynamicObject {
             });
         };
         let listener: everywire_model::signal::Listener = Arc::new(told);
-        let subscriptions = watching::subscribe(&self.object, &interfaces, wanted, &listener)?;
+        let subscriptions = watching::subscribe(&self.object, &interfaces, common, wanted, &listener)?;
         // There the listener is reached by the connection itself, and the object must be asked to use it.
         let over_connection =
             wire_of(self.object.reference()).is_ok_and(|wire| wire.capabilities().callbacks_on_connection);

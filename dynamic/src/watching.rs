@@ -18,32 +18,41 @@ use std::sync::Arc;
 pub struct SignalFilter<'a> {
     /// Of this interface alone: its name, its last part, or its identity.
     pub interface: Option<&'a str>,
-    /// This signal alone: its name or label.
+    /// This signal alone: its name or label, which may stand behind that of its interface and a dot.
     pub signal: Option<&'a str>,
 }
 
 impl SignalFilter<'_> {
     /// Whether signals of this interface are wanted.
     pub(crate) fn means_interface(&self, interface: &Interface) -> bool {
-        self.interface.is_none_or(|name| {
-            interface.id == name || interface.name == name || last_part(&interface.name) == name
-        })
+        self.interface.is_none_or(|name| is_called(interface, name))
     }
 
-    /// Whether this signal is wanted.
-    fn means(&self, signal: &Signal) -> bool {
-        self.signal.is_none_or(|name| signal.label == name || signal.name == name)
+    /// Whether this signal of an interface is wanted.
+    fn means(&self, interface: &Interface, signal: &Signal) -> bool {
+        let is = |name: &str| signal.label == name || signal.name == name;
+        self.signal.is_none_or(|name| {
+            let scoped = name.rsplit_once('.');
+            is(name) || scoped.is_some_and(|(scope, name)| is(name) && is_called(interface, scope))
+        })
     }
 }
 
-/// Subscribes to the signals of an object; `interfaces` are what is known of it, and may be none. Each wire is asked as it wants:
-/// for all signals at once, for those of an interface, or for each.
+/// Whether an interface goes by this name.
+fn is_called(interface: &Interface, name: &str) -> bool {
+    interface.id == name || interface.name == name || last_part(&interface.name) == name
+}
+
+/// Subscribes to the signals of an object; `interfaces` are what is known of it, and may be none; `common` are those that every object
+/// of its wire may have beside them ([`everywire_model::Wire::common`]): they are looked at where none of its own is meant. Each wire
+/// is asked as it wants: for all signals at once, for those of an interface, or for each.
 ///
 /// # Errors
 /// The object has no such signal, or cannot be subscribed to.
 pub fn subscribe(
     object: &Object,
     interfaces: &[Hold<Interface>],
+    common: &[Hold<Interface>],
     wanted: SignalFilter<'_>,
     listener: &Listener,
 ) -> Result<Vec<Subscription>, CallError> {
@@ -60,10 +69,16 @@ pub fn subscribe(
             Err(_) => {}
         }
     }
-    let meant =
-        |interface: &&Hold<Interface>| !interface.signals.is_empty() && wanted.means_interface(interface);
+    let means = |interface: &&Hold<Interface>| {
+        wanted.means_interface(interface)
+            && interface.signals.iter().any(|signal| wanted.means(interface, signal))
+    };
+    let mut meant: Vec<_> = interfaces.iter().filter(means).collect();
+    if meant.is_empty() {
+        meant = common.iter().filter(means).collect();
+    }
     let mut made = Vec::new();
-    for interface in interfaces.iter().filter(meant) {
+    for interface in meant {
         let object = object.clone().typed(interface.clone());
         if wanted.signal.is_none() {
             // With the interface known, all its signals at once.
@@ -77,12 +92,12 @@ pub fn subscribe(
                 Err(_) => {}
             }
         }
-        for signal in interface.signals.iter().filter(|signal| wanted.means(signal)) {
+        for signal in interface.signals.iter().filter(|signal| wanted.means(interface, signal)) {
             made.push(object.subscribe(Some(signal), Arc::clone(listener))?);
         }
     }
     let all: Vec<&str> = signals().map(|signal| signal.label.as_ref()).collect();
-    if let (true, None, Some(name)) = (all.is_empty(), wanted.interface, wanted.signal) {
+    if let (true, None, Some(name)) = (all.is_empty() && made.is_empty(), wanted.interface, wanted.signal) {
         // Nobody says which signals there are: then the word is believed. What comes may tell its own shape.
         let signal = Signal::new(name.to_owned(), Vec::new());
         made.push(object.subscribe(Some(&signal), Arc::clone(listener))?);
@@ -126,8 +141,10 @@ pub fn ask_for_callbacks(
     interfaces: &[Hold<Interface>],
     wanted: SignalFilter<'_>,
 ) -> Result<(), Failure> {
-    let heard = |signal: &Signal| signal.sink.is_some() && wanted.means(signal);
-    for interface in interfaces.iter().filter(|interface| interface.signals.iter().any(heard)) {
+    let heard = |interface: &&Hold<Interface>| {
+        interface.signals.iter().any(|signal| signal.sink.is_some() && wanted.means(interface, signal))
+    };
+    for interface in interfaces.iter().filter(heard) {
         let asks = |operation: &&Operation| {
             operation.label.eq_ignore_ascii_case("subscribe") && operation.arguments.fields().is_empty()
         };

@@ -153,11 +153,16 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     };
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| CliError::local("cannot watch for signals", &error))?;
-    let (tell, told) = backlog();
+    let (tell, heard) = backlog();
     let stop = tell.clone();
     let types = known.as_ref().map(|known| Types::of(&known.contract)).unwrap_or_default();
     let interfaces: Vec<Hold<Interface>> =
         known.iter().flat_map(|known| known.contract.interfaces().cloned()).collect();
+    // What every object of the wire may have can be asked for by name, too, though no contract tells of it.
+    let told = |common: &&Hold<Interface>| interfaces.iter().any(|held| held.id == common.id);
+    let common = wire.map_or(&[][..], |wire| wire.common());
+    let common: Vec<Hold<Interface>> = common.iter().filter(|common| !told(common)).cloned().collect();
+    let described: Vec<Hold<Interface>> = interfaces.iter().chain(&common).cloned().collect();
     // Where signals are calls over this connection, a contract without any is the whole truth.
     let waits = wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection);
     let silent_contract = interfaces.iter().all(|interface| interface.signals.is_empty());
@@ -169,7 +174,15 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
         matches!(failure.kind(), Kind::Unreachable | Kind::Refused | Kind::TimedOut | Kind::NoObject)
     });
     let calls = calls.as_ref().map(|registration| (&node, registration));
-    let asking = Asking { arguments, object: &object, interfaces: &interfaces, calls, tell, told: &told };
+    let asking = Asking {
+        arguments,
+        object: &object,
+        interfaces: &interfaces,
+        common: &common,
+        calls,
+        tell,
+        told: &heard,
+    };
     let mut round = 0;
     let mut subscriptions = asking.subscribe(silent.as_ref(), round)?;
     if wire.is_some_and(|wire| wire.capabilities().callbacks_on_connection) {
@@ -185,7 +198,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let printer = Printer {
         words: NodeNotation::new(node.clone(), types),
         object: &object,
-        interfaces: &interfaces,
+        interfaces: &described,
         others,
         members,
         json: arguments.json,
@@ -195,7 +208,7 @@ pub(crate) fn run(arguments: &Arguments, style: Style) -> Done {
     let mut left = arguments.count.unwrap_or(u64::MAX);
     while left > 0 {
         let within = until.map(|until| until.saturating_duration_since(Instant::now()));
-        match told.next(within).ok() {
+        match heard.next(within).ok() {
             Some(Some((_, SignalEvent::Signal(heard)))) => {
                 printer.print(&heard);
                 left -= 1;
@@ -224,6 +237,8 @@ struct Asking<'a> {
     arguments: &'a Arguments,
     object: &'a Object,
     interfaces: &'a [Hold<Interface>],
+    /// What every object of the wire may have beside them.
+    common: &'a [Hold<Interface>],
     /// On wires without signals: who is called back, and how.
     calls: Option<(&'a Node, &'a Registration)>,
     tell: BacklogSender,
@@ -283,7 +298,7 @@ fn subscribe(
     silent: Option<&Failure>,
     (tell, round): &(BacklogSender, u32),
 ) -> Done<Vec<Subscription>> {
-    let Asking { arguments, object, interfaces, calls, .. } = *asking;
+    let Asking { arguments, object, interfaces, common, calls, .. } = *asking;
     let round = *round;
     let tell = tell.clone();
     let listener: Listener = Arc::new(move |event| tell.tell(Some((round, event))));
@@ -291,7 +306,7 @@ fn subscribe(
         Some((node, registration)) => {
             listening::subscribe(object, node, registration, &listener).map(|made| vec![made])
         }
-        None => watching::subscribe(object, interfaces, wanted(arguments), &listener),
+        None => watching::subscribe(object, interfaces, common, wanted(arguments), &listener),
     };
     made.map_err(|error| match error {
         CallError::Mistake(mistake) => not_watched(arguments, mistake),
