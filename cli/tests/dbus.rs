@@ -130,3 +130,47 @@ for line in sys.stdin:
     drop(server.running);
     drop(server.scratch);
 }
+
+/// A change that comes with its value is told where the program tells it: before the signal and the answer behind it.
+#[test]
+fn a_change_with_its_value_is_told_in_order() {
+    const JOB: &str = "<node><interface name='org.example.Job'>
+        <method name='Go'/><property name='State' type='s' access='read'/>
+        <property name='Key' type='s' access='write'/>
+        <signal name='Done'/>
+    </interface></node>";
+    const PROGRAM: &str = "import json, sys
+def say(line):
+    print(json.dumps(line), flush=True)
+for line in sys.stdin:
+    call = json.loads(line)
+    if call['operation'] == 'Go':
+        say({'changed': 'State', 'value': 7})
+        say({'changed': 'Key', 'value': 'x'})
+        say({'changed': 'State', 'value': 'busy'})
+        say({'changed': 'State', 'value': 'ready'})
+        say({'signal': 'Done'})
+    say({'id': call['id']})
+";
+    if !everywire_peers::here("a_change_with_its_value_is_told_in_order", &["dbus-daemon"]) {
+        return;
+    }
+    let own = Scratch::new();
+    let bus = Bus::start(&own.path("bus"));
+    let (mut server, addresses) =
+        Server::start(JOB, PROGRAM, |_| vec![format!("dbus:{}#org.example.Job", bus.address)]);
+    let mut watch = Running::start(&["watch", &addresses[0], "--count", "3", "--json"]);
+    watch.tells("watching ");
+    run(&["call", &addresses[0], "Go"]).good();
+    for wanted in [Some("busy"), Some("ready"), None] {
+        let told: serde_json::Value = serde_json::from_str(&watch.line()).unwrap();
+        match wanted {
+            Some(value) => {
+                assert_eq!(told["fields"]["changed_properties"]["State"]["value"], value, "{told}")
+            }
+            None => assert_eq!(told["signal"], "Done", "{told}"),
+        }
+    }
+    server.running.tells("attribute `State` does not fit: value");
+    server.running.tells("attribute `Key` cannot be read");
+}

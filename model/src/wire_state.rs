@@ -12,6 +12,7 @@ use crate::reach::Reach;
 use crate::reference::Reference;
 use crate::shape::Hold;
 use crate::signal::{Audience, Backlog, Listener, Subscription};
+use crate::visit::Encode;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Instant;
@@ -89,6 +90,16 @@ pub trait WireState: NodeState {
     /// An attribute changed.
     fn changed(&self, _key: &[u8], _interface: &Interface, _attribute: &Attribute) -> Result<(), Failure> {
         Ok(())
+    }
+    /// An attribute changed, and `answer` writes what the operation that reads it would answer.
+    fn changed_to(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+        _answer: &dyn Encode,
+    ) -> Result<(), Failure> {
+        self.changed(key, interface, attribute)
     }
     /// A signal is emitted: for whoever asked for it in another way than by a connection that carries signals.
     fn emit(&self, _emission: &Emission<'_>) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use everywire_model::native::NATIVE;
 use everywire_model::signal::{Backlog, Listener};
 use everywire_model::{
-    Attribute, Codec, Emission, Emitter, Failure, Incoming, Initiator, Interface, Kind, Resolver,
+    Attribute, Codec, Emission, Emitter, Encode, Failure, Incoming, Initiator, Interface, Kind, Resolver,
     SignalEvent, SignalFilter, Subscription,
 };
 use std::sync::atomic::Ordering;
@@ -101,6 +101,17 @@ impl Emitter for Shared {
 
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
         self.wire_states().iter().try_for_each(|wire_state| wire_state.changed(key, interface, attribute))
+    }
+
+    fn changed_to(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+        answer: &dyn Encode,
+    ) -> Result<(), Failure> {
+        let mut each = self.wire_states().into_iter();
+        each.try_for_each(|wire_state| wire_state.changed_to(key, interface, attribute, answer))
     }
 
     fn listen(&self, key: &[u8], filter: SignalFilter<'_>, listener: Listener) -> Subscription {

@@ -1,8 +1,9 @@
 //! What the program tells unasked: signals, and changes of attributes. Both go out by the emitter of
-//! the node, under the key of the object, to whoever has subscribed.
+//! the node, under the key of the object, to whoever has subscribed. A change with its value goes out at
+//! once, in the order of the program's lines; without one the program is asked for the value afterwards.
 
-use everywire::Interface;
 use everywire::model::{Emission, Hold, Sink};
+use everywire::{Interface, Value};
 use everywire_dynamic::json::{self, NodeNotation};
 use serde_json::{Map, Value as Json};
 
@@ -22,11 +23,21 @@ pub(super) fn news(
         let Some(attribute) = interface.attributes.iter().find(|attribute| attribute.name == name) else {
             return Err(format!("the contract has no attribute `{name}`"));
         };
-        words
-            .node()
-            .emitter()
-            .changed(key.as_bytes(), interface, attribute)
-            .map_err(|failure| failure.to_string())
+        let emitter = words.node().emitter();
+        let told = match said.get("value") {
+            None => emitter.changed(key.as_bytes(), interface, attribute),
+            Some(value) => {
+                let getter = interface.operations.get(attribute.getter);
+                let list = getter.map(|getter| &getter.results).filter(|list| list.fields().len() == 1);
+                let list = list.ok_or_else(|| format!("attribute `{name}` cannot be read"))?;
+                let value = json::read(&attribute.shape, value, "value", words)
+                    .map_err(|misfit| format!("attribute `{name}` does not fit: {misfit}"))?;
+                let answer = Value::Struct(vec![("return".to_owned(), value)]);
+                let answer = |sink: &mut dyn Sink| answer.encode(list, sink);
+                emitter.changed_to(key.as_bytes(), interface, attribute, &answer)
+            }
+        };
+        told.map_err(|failure| failure.to_string())
     } else {
         Err("a line has neither `id` nor `signal` nor `changed`".into())
     }

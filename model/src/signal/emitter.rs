@@ -5,6 +5,7 @@ use crate::contract::{Attribute, Interface};
 use crate::failure::Failure;
 use crate::message::{Emission, SignalFilter};
 use crate::object::Resolver;
+use crate::visit::Encode;
 use std::sync::Arc;
 
 /// What tells the world of signals; implemented by the runtime.
@@ -17,6 +18,21 @@ pub trait Emitter: Send + Sync {
 
     /// Tells whoever listens that an attribute has changed, in the way of each wire.
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure>;
+
+    /// The same, where the new value is known already: `answer` writes what the operation that reads the attribute would answer. It is
+    /// told at once, in order with signals and answers, while [`Emitter::changed`] asks for the value afterwards.
+    ///
+    /// # Errors
+    /// The value does not encode.
+    fn changed_to(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+        _answer: &dyn Encode,
+    ) -> Result<(), Failure> {
+        self.changed(key, interface, attribute)
+    }
 
     /// Listens within this process.
     fn listen(&self, key: &[u8], filter: SignalFilter<'_>, listener: Listener) -> Subscription;

@@ -259,6 +259,20 @@ pub(super) struct PropertyValue {
     results: Body,
 }
 
+impl PropertyValue {
+    /// The value of this shape that an accessor would answer with.
+    ///
+    /// # Errors
+    /// It does not encode, or is not one value.
+    pub(super) fn of(answer: &dyn Encode, shape: &Shape) -> Result<Self, Failure> {
+        match AccessorReply::of(Answer::Done(answer)).value(shape) {
+            Ok(value) => Ok(value),
+            Err(AccessorReply::Failed(failure)) => Err(failure),
+            Err(_) => Err(Failure::new(Kind::Internal, Initiator::Here, "a value is no answer")),
+        }
+    }
+}
+
 impl Marshal for PropertyValue {
     fn marshal<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
         sink.open(shape, 1)?;

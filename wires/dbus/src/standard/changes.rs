@@ -2,7 +2,8 @@
 //!
 //! A servant says that an attribute has changed; what is told depends on the attribute: nothing, that it
 //! changed, or its new value. The value is asked for later, on another thread, since the servant may hold a
-//! lock that its accessor needs.
+//! lock that its accessor needs: so it is told behind signals and answers that the servant sends meanwhile. A
+//! value that the servant gives with the change is told at once, in the order of what it says (`tell_known`).
 //!
 //! State: for each property whose value is being asked for, the number of its newest change. Only the answer
 //! to that one is told (`finish`), and ends the entry; the end of the object does so, too (`forget`), since an
@@ -14,7 +15,7 @@ use super::contracts::{CHANGED, PROPERTIES};
 use super::later::later;
 use super::tree::{Tree, declaring};
 use crate::names::of_interface;
-use everywire_model::{Attribute, Bytes, Emission, Failure, Interface, MarshalList, Notify, Sink};
+use everywire_model::{Attribute, Bytes, Emission, Encode, Failure, Interface, MarshalList, Notify, Sink};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -49,11 +50,7 @@ impl Changes {
         attribute: &Attribute,
     ) -> Result<(), Failure> {
         let name = attribute.name.to_string();
-        let news = ChangeSource {
-            tree: tree.clone(),
-            key: Bytes::copy_from_slice(key),
-            interface: of_interface(declaring(interface, attribute)).into_owned(),
-        };
+        let news = ChangeSource::of(tree, key, interface, attribute);
         match attribute.notify {
             Notify::Constant | Notify::Nothing => return Ok(()),
             Notify::Change => return news.send(Vec::new(), vec![name]),
@@ -63,6 +60,31 @@ impl Changes {
         let pending = self.clone();
         later(tree, move || pending.tell_value(news, name, number));
         Ok(())
+    }
+
+    /// Tells of a change at once, in the way that the attribute asks for; `answer` writes what its reading accessor would answer.
+    ///
+    /// # Errors
+    /// The value does not encode, or the news cannot be sent.
+    pub(super) fn tell_known(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+        answer: &dyn Encode,
+    ) -> Result<(), Failure> {
+        if attribute.notify != Notify::Value {
+            return self.tell(tree, key, interface, attribute);
+        }
+        let name = attribute.name.to_string();
+        let news = ChangeSource::of(tree, key, interface, attribute);
+        let value = PropertyValue::of(answer, &attribute.shape)?;
+        // An older value that is still being asked for is told no more.
+        let property = news.property(&name);
+        let number = self.begin(property.clone());
+        self.finish(&property, number);
+        news.send(vec![(name, value)], Vec::new())
     }
 
     /// Asks for the value, and tells it. An object that is gone, or an accessor that fails, is told as a
@@ -129,6 +151,14 @@ struct ChangeSource {
 }
 
 impl ChangeSource {
+    fn of(tree: &Tree, key: &[u8], interface: &Interface, attribute: &Attribute) -> Self {
+        Self {
+            tree: tree.clone(),
+            key: Bytes::copy_from_slice(key),
+            interface: of_interface(declaring(interface, attribute)).into_owned(),
+        }
+    }
+
     /// What the change is noted by.
     fn property(&self, name: &str) -> Property {
         (self.key.clone(), self.interface.clone(), name.to_owned())

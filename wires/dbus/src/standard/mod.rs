@@ -31,7 +31,7 @@ pub use list::list;
 pub use peer::machine_id;
 
 use changes::Changes;
-use everywire_model::{Attribute, Failure, Interface, Objects, Servant, WireState};
+use everywire_model::{Attribute, Encode, Failure, Interface, Objects, Servant, WireState};
 use std::sync::Arc;
 use tree::Tree;
 
@@ -73,5 +73,15 @@ impl WireState for Standard {
 
     fn changed(&self, key: &[u8], interface: &Interface, attribute: &Attribute) -> Result<(), Failure> {
         self.changes.tell(&self.tree, key, interface, attribute)
+    }
+
+    fn changed_to(
+        &self,
+        key: &[u8],
+        interface: &Interface,
+        attribute: &Attribute,
+        answer: &dyn Encode,
+    ) -> Result<(), Failure> {
+        self.changes.tell_known(&self.tree, key, interface, attribute, answer)
     }
 }
