@@ -283,6 +283,7 @@ impl Reader<'_> {
     /// mistake in any of them: the others alone would be another signature.
     fn arguments(&mut self, element: &Element<'_>, usual: Direction) -> Option<Vec<Parameter>> {
         let (mut parameters, mut names, mut right) = (Vec::new(), Unique::default(), true);
+        let (mut octets_in, mut octets_out) = (0, 0);
         for (number, argument) in (1..).zip(element.elements().filter(|child| child.name == "arg")) {
             let direction = match argument.attribute("direction") {
                 // A signal's arguments go one way, whatever is written.
@@ -302,6 +303,17 @@ impl Reader<'_> {
                 right = false;
                 continue;
             };
+            // A call and its answer have a signature each, of all their values.
+            let octets = if direction == Direction::In { &mut octets_in } else { &mut octets_out };
+            let kind = argument.attribute("type");
+            *octets += kind.map_or(0, |kind| kind.value.len());
+            if *octets > signature::LENGTH {
+                let span = kind.map_or(argument.span, |kind| kind.span);
+                let message = format!("the signature is {octets} octets long up to here");
+                let problem = Problem::new(span, message);
+                self.report.add(problem.expected([format!("at most {} octets in all", signature::LENGTH)]));
+                return None;
+            }
             let name = match argument.attribute("name").map(|name| name.value.as_ref()) {
                 // Names are optional, and do not travel.
                 None | Some("") => format!("arg_{number}"),

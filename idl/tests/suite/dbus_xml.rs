@@ -259,6 +259,24 @@ fn methods_of_one_name_have_names_of_their_own() {
     assert_eq!(names(&parse(&printed, "again.xml").unwrap()), wanted);
 }
 
+/// A call, its answer and a signal have one signature each, of 255 octets at most (specification, "Valid Signatures").
+#[test]
+fn more_arguments_than_a_signature_holds_are_refused_where_they_stand() {
+    let arguments =
+        |direction: &str, number: usize| format!("<arg type='y' direction='{direction}'/>\n").repeat(number);
+    let member = |kind: &str, inner: &str| {
+        format!("<node><interface name='a.b'><{kind} name='m'>\n{inner}</{kind}></interface></node>")
+    };
+    for (kind, direction) in [("method", "in"), ("method", "out"), ("signal", "out")] {
+        assert!(parse(&member(kind, &arguments(direction, 255)), "most.xml").is_ok());
+        let found = parse(&member(kind, &arguments(direction, 256)), "more.xml").unwrap_err();
+        assert_eq!((found.list.len(), found.list[0].line, found.list[0].column), (1, 257, 12), "{found}");
+        assert!(found.to_string().contains("at most 255 octets"), "{found}");
+    }
+    let both = [arguments("in", 255), arguments("out", 255)].concat();
+    assert!(parse(&member("method", &both), "both.xml").is_ok());
+}
+
 #[test]
 fn a_node_is_one_object() {
     let node = parse_node(&std::fs::read_to_string(data("manager.xml")).unwrap()).unwrap();
