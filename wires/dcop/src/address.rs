@@ -45,6 +45,12 @@ pub(crate) fn listen(text: &str) -> Result<BindAddress, Failure> {
         return Err(wrong(format!("`{text}` names no application to register as"))
             .with_hint("write dcop:NAME, and add ?unique=no if NAME-2 will do where NAME is taken"));
     }
+    if application(&profile).contains(&b'*') {
+        // To callers it means all applications whose names begin so (DCOPClient::findObject of KDE 3).
+        return Err(wrong(format!("`*` is no part of an application's name, as in `{text}`")).with_hint(
+            "write dcop:NAME without it; callers find several applications by a name that ends in `*`",
+        ));
+    }
     if !profile.key.is_empty() {
         return Err(wrong(format!("`{text}` names an object, where an application is to be registered"))
             .with_hint("objects get their ids when they are exported; write dcop:NAME"));

@@ -42,9 +42,12 @@ fn a_place_to_serve_is_a_name_at_a_server() {
     let published = DCOP.publish("Bench", &[place], b"bench");
     assert_eq!(DCOP.print(&published), "dcop+unix:///tmp/s#app/bench");
     assert!(published.profiles[0].component(ANY_SUFFIX).is_none());
-    for (wrong, word) in
-        [("dcop+unix:///tmp/s", "names no application"), ("dcop+unix:///tmp/s#app/o", "names an object")]
-    {
+    for (wrong, word) in [
+        ("dcop+unix:///tmp/s", "names no application"),
+        ("dcop+unix:///tmp/s#app/o", "names an object"),
+        ("dcop+unix:///tmp/s#app*", "`*` is no part of an application's name"),
+        ("dcop+unix:///tmp/s#a%2A", "`*` is no part of an application's name"),
+    ] {
         assert!(DCOP.listen(wrong).unwrap_err().message().contains(word));
     }
 }
