@@ -9,7 +9,7 @@
 //! Bounds: functions and arguments with the inherited copies, and parts of types, because one short name of a
 //! template stands for many shapes.
 
-use super::document::{Argument, Class, Exception, Member, Type};
+use super::document::{Argument, CONST, Class, Exception, Member, QUALIFIER, Type};
 use super::read::{ClassPlace, LocatedDocument, MemberPlace};
 use super::types;
 use crate::empty::empty;
@@ -237,6 +237,9 @@ impl Builder<'_> {
             operation.oneway = oneway;
             operation.idempotent = member.idempotent;
             operation.raises = raises.into();
+            if member.qualifier.as_deref() == Some(CONST) {
+                operation.notes = vec![(Name::Borrowed(QUALIFIER), Name::Borrowed(CONST))].into();
+            }
             draft.operations.push(operation);
         }
         Some(())

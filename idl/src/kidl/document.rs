@@ -3,6 +3,12 @@
 //! It holds what the tool wrote, without any judgement: types may be unknown, names are those of C++. Equal
 //! documents print as equal text.
 
+/// The qualifier of a function that does not change its object, the only one that a member function of DCOP has.
+pub(super) const CONST: &str = "const";
+
+/// The note of an operation that keeps its qualifier, for whoever prints the contract again: no message has it.
+pub(super) const QUALIFIER: &str = "kidl:qual";
+
 /// A file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {

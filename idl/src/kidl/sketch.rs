@@ -4,12 +4,13 @@
 //! (`dcopidl2cpp`) can make stubs from it: the headers that declare the types are listed, and a class without
 //! a base is a `DCOPObject`.
 
-use super::document::{Argument, Class, Document, Exception, Member, Type};
+use super::document::{Argument, CONST, Class, Document, Exception, Member, QUALIFIER, Type};
 use super::read::{NAME, is_identifier, is_scoped};
 use super::types;
 use crate::unique::Unique;
 use crate::unprintable::Unprintable;
 use crate::xml::shown;
+use everywire_model::contract::note;
 use everywire_model::shape::Struct;
 use everywire_model::{Contract, Definition, Interface, Operation, Shape, Signal};
 use std::collections::{BTreeSet, HashMap};
@@ -154,7 +155,8 @@ fn function(operation: &Operation, idempotent: bool) -> Result<Member, String> {
     if operation.oneway && !operation.raises.is_empty() {
         return Err("a function without an answer raises nothing".to_owned());
     }
-    Ok(Member { raises, idempotent, returns, name, arguments, ..Member::default() })
+    let qualifier = note(&operation.notes, QUALIFIER).filter(|word| *word == CONST).map(str::to_owned);
+    Ok(Member { raises, idempotent, returns, name, arguments, qualifier, ..Member::default() })
 }
 
 /// A signal, which is declared as a function that returns nothing.

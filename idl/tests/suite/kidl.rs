@@ -384,3 +384,22 @@ fn a_list_of_narrow_texts_asks_for_no_header_of_its_own() {
     assert!(printed.contains("<INCLUDE>tqstring.h</INCLUDE>"), "{printed}");
     assert!(!printed.contains("qvaluelist.h"), "{printed}");
 }
+
+/// `dcopidl2cpp` declares the functions of a skeleton as the text says: without its `const` a function overrides another one.
+#[test]
+fn a_function_that_is_const_is_printed_so_again() {
+    let function =
+        |qualifier: &str, name: &str| format!("<FUNC{qualifier}><TYPE>int</TYPE><NAME>{name}</NAME></FUNC>");
+    let members =
+        [function(" qual=\"const\"", "look"), function(" qual=\"other\"", "odd"), function("", "change")]
+            .concat();
+    let text = format!(
+        "<!DOCTYPE DCOP-IDL><DCOP-IDL><SOURCE>a.h</SOURCE><CLASS><NAME>A</NAME><SUPER>DCOPObject</SUPER>{members}</CLASS></DCOP-IDL>"
+    );
+    let printed = print(&parse(&text, "a.kidl").unwrap()).unwrap();
+    assert_eq!(printed.matches("qual=").count(), 1, "{printed}");
+    assert!(
+        printed.contains("<FUNC qual=\"const\">\n        <TYPE>int</TYPE>\n        <NAME>look</NAME>"),
+        "{printed}"
+    );
+}
