@@ -21,7 +21,7 @@ use everywire_model::shape::{Alias, Hold, Name, Struct};
 /// In place of a kind: an offset to a node before this place follows.
 const INDIRECTION: u32 = u32::MAX;
 
-/// Kinds of type codes (CORBA 3.3 part 2, table 9-2), besides 29 and what follows 30, which only [`values`] knows.
+/// Kinds of type codes (CORBA 3.3 part 2, table 9-2), besides what follows 30, which only [`values`] knows.
 mod kind {
     pub(super) const NULL: u32 = 0;
     pub(super) const VOID: u32 = 1;
@@ -52,6 +52,7 @@ mod kind {
     pub(super) const WCHAR: u32 = 26;
     pub(super) const WSTRING: u32 = 27;
     pub(super) const FIXED: u32 = 28;
+    pub(super) const VALUE: u32 = 29;
     pub(super) const BOX: u32 = 30;
 }
 

@@ -429,3 +429,39 @@ fn what_is_no_type_code_is_refused() {
     let strange = TypeCode::read("valuetype".into(), "".into(), "".into(), Bytes::new());
     assert_eq!(write(true, 0, &Shape::TypeCode, &code(strange)).unwrap_err().kind(), Kind::Unsupported);
 }
+
+/// `valuetype A { public long x; }; valuetype B : truncatable A { private B next; };` and a box, which no `any` can hold here.
+#[test]
+fn a_value_type_is_described_by_a_type_code_that_is_a_value() {
+    use everywire_model::value_type::{Level, of_box, of_members};
+    let cell: &'static OnceLock<Shape> = Box::leak(Box::default());
+    let b = Shape::Optional(Hold::Later(cell));
+    let field = |name: &'static str, shape: &Shape| Field { name: name.into(), shape: shape.clone() };
+    let fields = vec![field("x", &Shape::I32), field("next", &b)];
+    let body = Struct { name: "M::B".into(), id: "IDL:M/B:1.0".into(), fields: fields.into() };
+    let levels = [
+        Level { id: "IDL:M/B:1.0", truncatable: true, members: "r" },
+        Level { id: "IDL:M/A:1.0", truncatable: false, members: "u" },
+    ];
+    cell.set(of_members(&levels, Shape::Struct(Hold::new(body)))).unwrap();
+    let half = |mut hand: Hand, number: u16| {
+        hand.out.resize(hand.out.len().next_multiple_of(2), 0);
+        hand.out.extend(number.to_be_bytes());
+        hand
+    };
+    let own = half(Hand::new(false).open(29).text("IDL:M/B:1.0").text("B"), 3);
+    let base = half(own.open(29).text("IDL:M/A:1.0").text("A"), 0).number(0).number(1).text("x").number(3);
+    let by_hand = half(half(base, 1).close().number(1).text("next").back(0), 0).close();
+    let written = write(false, 0, &Shape::TypeCode, &code(TypeCode::new(b.clone()))).unwrap();
+    assert_eq!(written.bytes, by_hand.out);
+    let boxed = Shape::Optional(Hold::new(of_box("IDL:S:1.0", "S", Shape::sequence(Shape::I16))));
+    let written = write(false, 0, &Shape::TypeCode, &code(TypeCode::new(boxed.clone()))).unwrap();
+    let by_hand = Hand::new(false).named(30, "S").open(19).number(2).number(0).close().close();
+    assert_eq!(written.bytes, by_hand.out);
+    let Value::TypeCode(again) = read(&written, &Shape::TypeCode).unwrap() else { panic!() };
+    assert_eq!(again.id(), "IDL:S:1.0");
+    for shape in [b, boxed] {
+        let held = any(shape, Value::Nothing);
+        assert_eq!(write(false, 0, &Shape::Variant, &held).unwrap_err().kind(), Kind::Unsupported);
+    }
+}

@@ -371,7 +371,7 @@ impl Builder {
                 self.primitive(PrimitiveKind::PkObjref)
             }
             Shape::Reference(held) => Type::Interface(id_of(&held.id, &held.name)),
-            // What has no type code does not come here.
+            // Value types are told by their type codes alone; what has none does not come here.
             Shape::Map(_) | Shape::Optional(_) | Shape::Handle => self.primitive(PrimitiveKind::PkAny),
             plain => {
                 let same = |(.., known): &&(_, _, Shape)| discriminant(known) == discriminant(plain);

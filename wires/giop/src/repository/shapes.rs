@@ -1,11 +1,12 @@
 //! Which values have a type code, and how names and identities of definitions look.
 //!
-//! Maps, optional values and handles of other wires have no type code, so operations with such parameters or
+//! Maps, optional values (but for value types) and handles of other wires have no type code, so operations with such parameters or
 //! results are not in the repository, and an exception with such a field is not told. A type that contains
 //! itself is looked at once (`seen`, by the identity of its description).
 
 use everywire_model::describe::{Direction, Name};
 use everywire_model::shape::{Hold, Struct};
+use everywire_model::value_type::ValueType;
 use everywire_model::{Operation, Shape};
 use std::collections::HashSet;
 
@@ -34,6 +35,7 @@ pub(super) fn has_code(shape: &Shape) -> bool {
 fn shape_has_code(shape: &Shape, seen: &mut HashSet<usize>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match shape {
+        Shape::Optional(content) if ValueType::of(content).is_some() => shape_has_code(content, seen, depth),
         Shape::Map(_) | Shape::Optional(_) | Shape::Handle => false,
         Shape::Struct(held) => {
             !seen.insert(held.identity())

@@ -26,7 +26,7 @@ fn word(code: u32) -> &'static str {
         kind::ARRAY => "array",
         kind::ALIAS => "alias",
         kind::EXCEPT => "exception",
-        29 => "valuetype",
+        kind::VALUE => "valuetype",
         kind::BOX => "value box",
         31 => "native",
         32 => "abstract interface",
@@ -103,7 +103,7 @@ pub(crate) fn put_value(value: &TypeCode, put: &mut CdrWriter<'_>) -> Visit<()> 
         return Ok(());
     }
     match value.shape() {
-        Some(shape) => super::put(shape, put, &mut super::OpenTypes::default(), TYPECODE_DEPTH),
+        Some(shape) => super::put(shape, put, &mut super::OpenTypes::of_a_value(), TYPECODE_DEPTH),
         None => Err(unknown(value.kind())),
     }
 }

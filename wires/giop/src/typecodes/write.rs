@@ -14,6 +14,7 @@ use crate::limits::{TYPECODE_DEPTH, TYPECODE_WRITTEN};
 use everywire_model::fixed::Fixed;
 use everywire_model::long_double;
 use everywire_model::shape::{Arm, Field, Struct, TextKind, Union};
+use everywire_model::value_type::{Levels, ValueType};
 use everywire_model::{Failure, Initiator, Shape, Visit};
 
 /// Types whose codes are being written: (identity of the description, index of the code). One for each
@@ -24,6 +25,15 @@ pub(crate) struct OpenTypes {
     open: Vec<(usize, usize)>,
     /// Nodes that were written.
     nodes: usize,
+    /// Whether value types may be described: no value of them follows, which an `any` could not hold.
+    has_value_types: bool,
+}
+
+impl OpenTypes {
+    /// For a type code that is a value itself.
+    pub(crate) fn of_a_value() -> Self {
+        Self { has_value_types: true, ..Self::default() }
+    }
 }
 
 /// Writes the type code of a shape; one that contains itself ends in an indirection. `depth` is how many
@@ -37,9 +47,7 @@ pub(crate) fn put(
     enclosing: &mut OpenTypes,
     depth: usize,
 ) -> Visit<()> {
-    let Some(depth) = depth.checked_sub(1) else {
-        return Err(Failure::over_limit(Initiator::Here, "nesting of a type code", 1, TYPECODE_DEPTH as u64));
-    };
+    let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
     // Types that were read may have parts in common, which are written wherever they stand.
     enclosing.nodes += 1;
     if enclosing.nodes > TYPECODE_WRITTEN {
@@ -145,12 +153,21 @@ pub(crate) fn put(
             });
         }
         Shape::Pointer(held) => return self::put(&held.target, put, enclosing, depth),
+        Shape::Optional(content) if enclosing.has_value_types => {
+            return put_value_type(content, put, enclosing, depth);
+        }
         Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
             let what = format!("a type code cannot describe a {}", shape.noun());
             return Err(Failure::unsupported(what));
         }
     }
     Ok(())
+}
+
+/// The failure of a shape that nests too deeply.
+#[cold]
+fn too_deep() -> Failure {
+    Failure::over_limit(Initiator::Here, "nesting of a type code", 1, TYPECODE_DEPTH as u64)
 }
 
 /// Whether this may identify a type: a format's name comes first (CORBA 3.3 part 1, 14.7: `IDL:`, `RMI:`, `DCE:`, `LOCAL:`).
@@ -197,6 +214,66 @@ fn put_struct(held: &Struct, put: &mut CdrWriter<'_>, enclosing: &mut OpenTypes,
     names(&held.id, &held.name, put);
     put.count(held.fields.len());
     held.fields.iter().try_for_each(|field| member(field, put, enclosing, depth))
+}
+
+/// A value type or a value box.
+fn put_value_type(
+    content: &Shape,
+    put: &mut CdrWriter<'_>,
+    enclosing: &mut OpenTypes,
+    depth: usize,
+) -> Visit<()> {
+    match (ValueType::of(content), content.resolved(), content) {
+        (Some(ValueType::State(levels)), Shape::Struct(held), _) => {
+            compound(kind::VALUE, held.identity(), put, enclosing, |put, enclosing| {
+                put_state(levels, &held.name, &held.fields, put, enclosing, depth)
+            })
+        }
+        (Some(ValueType::Boxed { id, name }), _, Shape::Alias(held)) => {
+            compound(kind::BOX, held.identity(), put, enclosing, |put, enclosing| {
+                names(id, name, put);
+                self::put(&held.target, put, enclosing, depth)
+            })
+        }
+        _ => Err(Failure::unsupported("a type code cannot describe an optional value")),
+    }
+}
+
+/// The content of the encapsulation of a value type: names, whether it may be cut down, its base, its own members. `levels` are its own
+/// and those of its bases, `fields` the members of all.
+fn put_state(
+    levels: Levels<'_>,
+    name: &str,
+    fields: &[Field],
+    put: &mut CdrWriter<'_>,
+    enclosing: &mut OpenTypes,
+    depth: usize,
+) -> Visit<()> {
+    /// `VM_TRUNCATABLE`; without it there is nothing to say of such types (`VM_NONE`).
+    const TRUNCATABLE: u16 = 3;
+    let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+    let mut bases = levels;
+    let own = bases.next().ok_or_else(|| Failure::unsupported("a value type without a type"))?;
+    names(own.id, name, put);
+    put.u16(if own.truncatable { TRUNCATABLE } else { 0 });
+    let (inherited, members) = fields.split_at(fields.len().saturating_sub(own.members.len()));
+    let base = { bases }.next();
+    match base {
+        None => put.u32(kind::NULL),
+        Some(base) => {
+            // Only the id of a base is known here; the name is its last part.
+            let path = base.id.rsplit_once(':').map_or(base.id, |(path, _)| path);
+            let name = path.rsplit(['/', ':']).next().unwrap_or(path);
+            put.u32(kind::VALUE);
+            put.encapsulate(|put| put_state(bases, name, inherited, put, enclosing, depth))?;
+        }
+    }
+    put.count(members.len());
+    for (field, seen) in members.iter().zip(own.members.chars()) {
+        member(field, put, enclosing, depth)?;
+        put.u16((seen == 'u').into());
+    }
+    Ok(())
 }
 
 /// The content of the encapsulation of a union: names, discriminator, index of the default case, cases.
