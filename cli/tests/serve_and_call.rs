@@ -215,6 +215,31 @@ fn answers_that_do_not_fit_are_failures() {
 }
 
 #[test]
+fn a_line_that_cannot_be_read_fails_its_call_at_once() {
+    let bank = Bank::open();
+    for (results, what) in [
+        (r#"{"return": 1e400}"#, "number out of range"),
+        (r#"{"return": 1, "return": 2}"#, "the member `return` stands there twice"),
+        ("{'return': 1}", "key must be a string"),
+    ] {
+        let said = bank.call(&["garbles", results]);
+        assert!(said.failed(1)[1].contains(what), "{}", said.err);
+    }
+    // As Python writes them.
+    for (results, value) in [("NaN", "NaN"), ("-Infinity", "-Infinity"), ("1.5", "1.5")] {
+        let said = bank.call(&["garbles", &format!(r#"{{"return": {results}}}"#)]);
+        assert_eq!(said.good(), value);
+    }
+}
+
+#[test]
+fn arguments_that_stand_there_twice_are_refused() {
+    let bank = Bank::open();
+    let said = bank.call(&["deposit", "-d", r#"{"amount": 1, "amount": 2}"#]);
+    assert!(said.failed(2)[1].contains("the member `amount` stands there twice"), "{}", said.err);
+}
+
+#[test]
 fn references_come_from_files() {
     let scratch = Scratch::new();
     let file = scratch.path("bank.refs");

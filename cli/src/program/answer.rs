@@ -8,8 +8,8 @@
 //! answer that does not fit the contract is told to the caller as a failure of the server, and to
 //! whoever runs the server as a note.
 
-use super::asked;
 use super::pending::Pending;
+use super::{asked, lines};
 use everywire::model::failure::Completed;
 use everywire::model::visit::WithHeaders;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};
@@ -19,20 +19,9 @@ use everywire_dynamic::{headers, wording::last_part};
 use serde_json::{Map, Value as Json};
 use std::io;
 
-/// A line of the program as an object; the text of the error is for a note.
-pub(super) fn parse(line: &[u8]) -> Result<Map<String, Json>, String> {
-    let json: Json = serde_json::from_slice(line).map_err(|error| format!("a line is not JSON ({error})"))?;
-    match json {
-        Json::Object(object) => Ok(object),
-        _ => Err("a line is not a JSON object".into()),
-    }
-}
-
 /// The call that it answers; `None` if the line is about something else. Calls are numbered from 1.
 pub(super) fn number(said: &Map<String, Json>) -> Option<u64> {
-    let id = said.get("id")?;
-    // Some languages write all numbers as text.
-    id.as_u64().or_else(|| id.as_str()?.parse().ok())
+    said.get("id").and_then(lines::id)
 }
 
 /// Answers a call as the program says.
@@ -152,6 +141,13 @@ fn raise(
     call.request
         .answer(Answer::Raised { shape: known, fields: &|sink: &mut dyn Sink| value.encode(&shape, sink) });
     Ok(())
+}
+
+/// What the program said of the call cannot be read: it has done what it was asked.
+pub(super) fn unreadable(mut call: Pending, why: &str) {
+    let failure = Failure::new(Kind::Internal, Initiator::Peer, format!("the answer of the program: {why}"))
+        .with_completed(Completed::Yes);
+    call.request.answer(Answer::Failed(&failure));
 }
 
 /// The line of a oneway call waits for the program: that is all the answer, where somebody wants one.

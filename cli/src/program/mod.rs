@@ -24,6 +24,7 @@
 mod answer;
 mod asked;
 pub(crate) mod child;
+pub(crate) mod lines;
 mod pending;
 mod process;
 mod room;

@@ -14,6 +14,7 @@
 //! and those behind it on its connection with it.
 
 use super::child::{self, FAREWELL, GRACE, QUEUE};
+use super::lines::{self, Unreadable};
 use super::pending::{Pending, lock};
 use super::room::{Room, Ticket};
 use super::{answer, settle, tell};
@@ -224,16 +225,26 @@ impl Shared {
     /// in a note, and the program goes on.
     fn take(&self, line: &[u8]) {
         self.alive.store(true, Ordering::Relaxed);
-        let parsed = answer::parse(line).and_then(|said| match answer::number(&said) {
-            Some(id) => Ok((id, said)),
-            None => tell::news(&said, &self.key, &self.interface, &self.words).map(|()| (0, said)),
-        });
-        let (id, json) = match parsed {
-            Ok(parsed) => parsed,
-            Err(why) => return note(&format!("program: {why}: {}", crate::people::octets(line))),
+        let senseless = |why: &str| note(&format!("program: {why}: {}", crate::people::octets(line)));
+        let pending = |id| lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
+        let json = match lines::object(line) {
+            Ok(json) => json,
+            Err(Unreadable { why, id }) => {
+                senseless(&why);
+                // Its caller would wait in vain.
+                if let Some(call) = id.and_then(pending) {
+                    answer::unreadable(call, &why);
+                }
+                return;
+            }
         };
-        let call = lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
-        let Some(call) = call else { return };
+        let Some(id) = answer::number(&json) else {
+            if let Err(why) = tell::news(&json, &self.key, &self.interface, &self.words) {
+                senseless(&why);
+            }
+            return;
+        };
+        let Some(call) = pending(id) else { return };
         if let Err(why) = answer::give(call, &json, &self.interface, &self.words) {
             note(&format!("program: {why}"));
         }

@@ -293,7 +293,7 @@ pub(super) fn document(given: &str) -> Done<Json> {
     };
     let text =
         text.map_err(|error| CliError::local(format!("the arguments in {place} cannot be read"), &error))?;
-    serde_json::from_str(&text).map_err(|error| {
+    json::parse(text.as_bytes()).map_err(|error| {
         CliError::usage(format!("the arguments in {place} are not JSON"), error.to_string())
             .hint("--template prints a request to fill in")
     })

@@ -59,6 +59,8 @@ for line in sys.stdin:
         answer(call, raises="Bank::Overdrawn")
     elif operation == "lies":
         results(call, nonsense=1)
+    elif operation == "garbles":
+        print('{"id": %d.0, "results": %s}' % (call["id"], given["results"]), flush=True)
 
 # The server ends: what it has asked is still answered.
 if state["parked"]:

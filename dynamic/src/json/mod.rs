@@ -19,6 +19,7 @@ mod described;
 mod kinds;
 mod read;
 mod spelled;
+mod strict;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ mod write;
 pub use kinds::is_nameless;
 pub(crate) use read::optional;
 pub use read::{JsonMismatch, read, read_word};
+pub use strict::parse;
 pub use template::template;
 pub use types::{NodeNotation, Types};
 pub use write::{discriminator, file_of, held, word, write};

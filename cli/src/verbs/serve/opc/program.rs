@@ -24,6 +24,7 @@ use crate::opcda::value_json;
 use crate::output::note;
 use crate::people;
 use crate::program::child::{self, FAREWELL, GRACE, QUEUE};
+use crate::program::lines::{self, Unreadable};
 use everywire_opc::{
     Code, Data, FileTime, Item, Quality, ServerState, Table, VarType, Vqt, Write as Written,
 };
@@ -140,8 +141,16 @@ impl Shared {
     /// The thread that reads the program's lines. One that makes no sense is told in a note.
     fn read(&self, output: ChildStdout) {
         child::each_line(output, |line| {
-            let said = serde_json::from_slice::<Map<String, Json>>(line);
-            let taken = said.map_err(|error| error.to_string()).and_then(|said| self.take(&said));
+            let taken = match lines::object(line) {
+                Ok(said) => self.take(&said),
+                Err(Unreadable { why, id }) => {
+                    // Whoever writes need not wait for an answer that nobody can read.
+                    if let Some(answer) = id.and_then(|id| lock(&self.waiting).answers.remove(&id)) {
+                        let _ = answer.try_send(Code::FAIL);
+                    }
+                    Err(why)
+                }
+            };
             if let Err(why) = taken {
                 note(&format!("program: {why}: {}", people::octets(line)));
             }
@@ -151,7 +160,7 @@ impl Shared {
 
     /// Takes one line: the answer to a write, or an item's description or value.
     fn take(&self, said: &Map<String, Json>) -> Result<(), String> {
-        if let Some(id) = said.get("id").and_then(Json::as_u64) {
+        if let Some(id) = said.get("id").and_then(lines::id) {
             let code = said.get("code").map_or(Ok(Code::OK), code_of);
             // One that nobody waits for came too late. A code that means nothing says at least that the write failed.
             if let Some(answer) = lock(&self.waiting).answers.remove(&id) {
