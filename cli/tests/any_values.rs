@@ -92,3 +92,26 @@ fn a_value_of_any_type_is_written_as_it_is_printed_on_each_wire() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// CORBA and D-Bus have no type for it, and would bring -1 as 255.
+#[test]
+fn a_signed_octet_in_an_any_is_refused_where_the_wire_has_no_type_for_it() {
+    let scratch = Scratch::new();
+    let contract = data("bank.idl");
+    let exec = format!("python3 {}", data("bank.py"));
+    for on in ["iiop://127.0.0.1:0".to_owned(), format!("dbus+unix://{}", scratch.path("bus"))] {
+        let words = ["serve", &contract, "--interface", "Account", "--exec", &exec, "--on", &on];
+        let mut server = Running::start(&words);
+        let address = server.line();
+        for any in [r#"{"shape":"i8","value":-1}"#, r#"{"shape":"sequence<i8>","value":[-1]}"#] {
+            let said = run_in(&[], &["call", &address, "remember", any, "-c", &contract]);
+            assert!(
+                said.code != 0 && said.err.contains("a signed octet in a"),
+                "{on}: {}{}",
+                said.out,
+                said.err
+            );
+            assert!(!said.err.contains("may have been executed"), "{}", said.err);
+        }
+    }
+}

@@ -338,6 +338,20 @@ pub(crate) fn unsupported(what: &str) -> Failure {
     Failure::unsupported(format!("{what} cannot travel by D-Bus"))
 }
 
+/// Whether a shape that has a signature, and so contains no type that contains itself, has signed octets.
+fn has_signed_octet(shape: &Shape) -> bool {
+    match shape.resolved() {
+        Shape::I8 => true,
+        Shape::Struct(fields) => fields.fields.iter().any(|field| has_signed_octet(&field.shape)),
+        Shape::Sequence(sequence) => has_signed_octet(&sequence.element),
+        Shape::Array(array) => has_signed_octet(&array.element),
+        Shape::Map(map) => has_signed_octet(&map.key) || has_signed_octet(&map.value),
+        Shape::Optional(content) => has_signed_octet(content),
+        Shape::Pointer(pointer) => has_signed_octet(&pointer.target),
+        _ => false,
+    }
+}
+
 /// The failure of a message that would exceed the limit.
 #[cold]
 pub(crate) fn over(size: u64, limit: u64) -> Failure {
@@ -506,6 +520,12 @@ impl Sink for DbusSink<'_, '_> {
     fn content(&mut self, shape: &Shape) -> Visit<()> {
         let mut spelled = String::new();
         spelling::of(shape, &mut spelled).map_err(|error| unspelled(&error))?;
+        if spelled.contains('y') && has_signed_octet(shape) {
+            // Its signature would be that of a byte, and -1 would arrive as 255.
+            return Err(
+                unsupported("a signed octet in a variant").with_hint("pass it as a 16-bit number (i16)")
+            );
+        }
         self.put().signature(spelled.as_bytes());
         Ok(())
     }

@@ -432,7 +432,13 @@ impl Sink for CdrSink<'_> {
             put.u32(0);
             return Ok(());
         }
-        typecodes::put(shape, &mut put, &mut OpenTypes::default(), limits::TYPECODE_DEPTH)?;
+        let mut types = OpenTypes::default();
+        typecodes::put(shape, &mut put, &mut types, limits::TYPECODE_DEPTH)?;
+        if types.has_signed_octet {
+            // Its type code would be that of an octet, and -1 would arrive as 255.
+            return Err(Failure::unsupported("a signed octet in an any cannot travel by CDR")
+                .with_hint("pass it as a short (i16)"));
+        }
         if let Some(exception) = typecodes::exception(shape) {
             put.string(exception.id.as_bytes());
         }

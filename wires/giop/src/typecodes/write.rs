@@ -27,6 +27,8 @@ pub(crate) struct OpenTypes {
     nodes: usize,
     /// Whether value types may be described: no value of them follows, which an `any` could not hold.
     has_value_types: bool,
+    /// Whether a signed octet was told as an octet, since CDR has no other word for it.
+    pub(crate) has_signed_octet: bool,
 }
 
 impl OpenTypes {
@@ -57,7 +59,11 @@ pub(crate) fn put(
     match shape {
         Shape::Void => put.u32(kind::VOID),
         Shape::Bool => put.u32(kind::BOOLEAN),
-        Shape::U8 | Shape::I8 => put.u32(kind::OCTET),
+        Shape::U8 => put.u32(kind::OCTET),
+        Shape::I8 => {
+            enclosing.has_signed_octet = true;
+            put.u32(kind::OCTET);
+        }
         Shape::U16 => put.u32(kind::USHORT),
         Shape::I16 => put.u32(kind::SHORT),
         Shape::U32 => put.u32(kind::ULONG),
