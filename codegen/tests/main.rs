@@ -97,6 +97,12 @@ pub mod vault_midl {
     include!("golden/vault_midl.rs");
 }
 
+/// Types that are called like what the code around them uses.
+#[deny(warnings)]
+pub mod shadows {
+    include!("golden/shadows.rs");
+}
+
 mod build;
 mod calls;
 mod cycles;

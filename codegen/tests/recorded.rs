@@ -68,6 +68,12 @@ fn bench_is_current() {
     check("bench.idl");
 }
 
+/// That it compiles is what counts: `Sized` is a type of the contract there, and `GUID` is none.
+#[test]
+fn shadows_are_current() {
+    check("shadows.idl");
+}
+
 #[test]
 fn everything_is_current() {
     check("everything.idl");

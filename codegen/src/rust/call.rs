@@ -354,10 +354,16 @@ fn lengths(values: &[Value<'_>], names: &[String], arrays: &[usize], length: Len
     arrays.iter().filter_map(one).collect()
 }
 
-/// Whether a shape is the struct that a GUID is in contracts.
+/// Whether a shape is the struct that a GUID is in contracts (MS-DTYP 2.3.4.1): of that name, with those members of those types. One
+/// that is called so by chance is a struct like others.
 pub(super) fn is_guid(shape: &Shape) -> bool {
-    let names = ["Data1", "Data2", "Data3", "Data4"];
+    let is_member = |at: usize, field: &Field| match (at, &*field.name, field.shape.resolved()) {
+        (0, "Data1", Shape::U32) | (1, "Data2", Shape::U16) | (2, "Data3", Shape::U16) => true,
+        (3, "Data4", Shape::Array(array)) => array.len == 8 && matches!(array.element.resolved(), Shape::U8),
+        _ => false,
+    };
     matches!(shape.resolved(), Shape::Struct(fields)
         if fields.get().is_some_and(|fields| fields.name == "GUID"
-            && fields.fields.iter().map(|field| field.name.as_ref()).eq(names)))
+            && fields.fields.len() == 4
+            && fields.fields.iter().enumerate().all(|(at, field)| is_member(at, field))))
 }

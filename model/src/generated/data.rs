@@ -24,7 +24,7 @@ macro_rules! __generated_fields {
         $($crate::row_of_cells! { $name: $($row)* })?
 
         impl $crate::Marshal for $name {
-            fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 const FIELDS: &[&str] = &[$(stringify!($field)),*];
                 let mut _fields = shape.fields().iter();
                 sink.open(shape, FIELDS.len())?;
@@ -36,7 +36,7 @@ macro_rules! __generated_fields {
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
-            fn unmarshal<S: $crate::Source<'a> + ?Sized>(
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
@@ -44,7 +44,7 @@ macro_rules! __generated_fields {
                 source.open(shape)?;
                 let value = Self { $($field: $crate::Unmarshal::unmarshal($crate::generated::next(&mut _fields), source)?),* };
                 source.close(shape)?;
-                Ok(value)
+                ::std::result::Result::Ok(value)
             }
 
             $($crate::__generated_take_rows! { $($row)* })?
@@ -57,7 +57,7 @@ macro_rules! __generated_fields {
 #[macro_export]
 macro_rules! __generated_put_rows {
     ($($row:tt)*) => {
-        fn marshal_all<S: $crate::Sink + ?Sized>(
+        fn marshal_all<S: $crate::Sink + ?::core::marker::Sized>(
             items: &[Self],
             element: &$crate::Shape,
             sink: &mut S,
@@ -72,7 +72,7 @@ macro_rules! __generated_put_rows {
 #[macro_export]
 macro_rules! __generated_take_rows {
     ($($row:tt)*) => {
-        fn unmarshal_all<S: $crate::Source<'a> + ?Sized>(
+        fn unmarshal_all<S: $crate::Source<'a> + ?::core::marker::Sized>(
             len: usize,
             element: &$crate::Shape,
             source: &mut S,
@@ -91,7 +91,7 @@ macro_rules! __generated_counted_fields {
         read ($($read:pat),* $(,)?) { $($after:tt)* }
     ) => {
         impl $crate::Marshal for $name {
-            fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 const FIELDS: &[&str] = &[$(stringify!($written)),*];
                 let Self { $($field),* } = self;
                 $($before)*
@@ -103,7 +103,7 @@ macro_rules! __generated_counted_fields {
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
-            fn unmarshal<S: $crate::Source<'a> + ?Sized>(
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
@@ -112,7 +112,7 @@ macro_rules! __generated_counted_fields {
                 $(let $read = $crate::Unmarshal::unmarshal($crate::generated::next(&mut _fields), source)?;)*
                 source.close(shape)?;
                 $($after)*
-                Ok(Self { $($field),* })
+                ::std::result::Result::Ok(Self { $($field),* })
             }
         }
     };
@@ -126,7 +126,7 @@ macro_rules! __generated_words {
         $($crate::row_of_cells! { $name: $($row)* })?
 
         impl $crate::Marshal for $name {
-            fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 sink.words(shape, &[$(self.$field),*])
             }
 
@@ -134,7 +134,7 @@ macro_rules! __generated_words {
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
-            fn unmarshal<S: $crate::Source<'a> + ?Sized>(
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
@@ -142,7 +142,7 @@ macro_rules! __generated_words {
                 let mut words = [0; FIELDS.len()];
                 source.words(shape, &mut words)?;
                 let [$($field),*] = words;
-                Ok(Self { $($field),* })
+                ::std::result::Result::Ok(Self { $($field),* })
             }
 
             $($crate::__generated_take_rows! { $($row)* })?
@@ -169,13 +169,13 @@ macro_rules! __generated_members {
         }
 
         impl $crate::Marshal for $name {
-            fn marshal<S: $crate::Sink + ?Sized>(&self, _: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(&self, _: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 sink.enumerant(&$described, *self as i32)
             }
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
-            fn unmarshal<S: $crate::Source<'a> + ?Sized>(_: &$crate::Shape, source: &mut S) -> $crate::Visit<Self> {
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(_: &$crate::Shape, source: &mut S) -> $crate::Visit<Self> {
                 $crate::union::label(source.enumerant(&$described)?.into())
             }
         }
@@ -191,7 +191,7 @@ macro_rules! __generated_arms {
         $(empty $empty:ident)?
     ) => {
         impl $crate::Marshal for $name {
-            fn marshal<S: $crate::Sink + ?Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(&self, shape: &$crate::Shape, sink: &mut S) -> $crate::Visit<()> {
                 match self {
                     $(Self::$arm(value) => $crate::union::put(shape, $number, value, sink),)*
                     $($(Self::$labelled(label, value) => {
@@ -203,7 +203,7 @@ macro_rules! __generated_arms {
         }
 
         impl<'a> $crate::Unmarshal<'a> for $name {
-            fn unmarshal<S: $crate::Source<'a> + ?Sized>(
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(
                 shape: &$crate::Shape,
                 source: &mut S,
             ) -> $crate::Visit<Self> {
@@ -221,7 +221,7 @@ macro_rules! __generated_arms {
                     _ => return Err($crate::union::foreign(shape)),
                 };
                 source.close(shape)?;
-                Ok(value)
+                ::std::result::Result::Ok(value)
             }
         }
     };
@@ -346,7 +346,7 @@ macro_rules! __generated_guid {
             }
 
             /// The identity of an interface.
-            pub fn of<I: $crate::Remote + ?Sized>() -> Self {
+            pub fn of<I: $crate::Remote + ?::core::marker::Sized>() -> Self {
                 let (data1, data2, data3, data4) = $crate::guid::of::<I>();
                 Self { data1, data2, data3, data4 }
             }

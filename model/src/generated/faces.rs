@@ -149,7 +149,7 @@ macro_rules! __generated_blocking {
 
         impl<__I> $trait for $crate::generated::Stub<__I>
         where
-            __I: ?Sized
+            __I: ?::core::marker::Sized
                 + $crate::generated::Inherits<dyn $trait>
                 $(+ $crate::generated::Inherits<dyn $($base)::+>)*,
         {
@@ -330,7 +330,7 @@ macro_rules! __generated_asynchronous {
         #[::everywire::async_trait]
         impl<__I> $face for $crate::generated::Stub<__I>
         where
-            __I: ?Sized
+            __I: ?::core::marker::Sized
                 + $crate::generated::Inherits<dyn $face>
                 $(+ $crate::generated::Inherits<dyn $($base_face)::+>)*,
         {
