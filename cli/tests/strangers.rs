@@ -354,3 +354,29 @@ fn a_server_of_the_right_wire_is_no_stranger() {
     let listed = json!(run_in(&[], &["call", "iiop://127.0.0.1:1/x", "title", "-c", &contract]).err);
     assert!(!listed.to_string().contains("answers there"), "{listed}");
 }
+
+/// What the server says by its alert is the reason; that TLS answers there is none.
+#[test]
+fn a_client_without_a_certificate_is_refused_and_met_no_stranger() {
+    if !here("a_client_without_a_certificate_is_refused_and_met_no_stranger", &["openssl", "python3"]) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (cert, key) = certificate(&scratch);
+    let both = [&key, &cert].map(|file| std::fs::read_to_string(file).unwrap()).concat();
+    let own = scratch.path("own.pem");
+    std::fs::write(&own, both).unwrap();
+    std::fs::set_permissions(&own, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let (contract, exec) = (data("bank.idl"), format!("python3 {}", data("bank.py")));
+    for scheme in ["iiops", "dbus+tls", "basics"] {
+        let on = format!("{scheme}://127.0.0.1:0?cert={own}&clients={cert}");
+        let mut server =
+            Running::start(&["serve", &contract, "--interface", "Account", "--exec", &exec, "--on", &on]);
+        let address = server.line();
+        let mark = if address.contains('?') { '&' } else { '?' };
+        let said = run_in(&[], &["call", &format!("{address}{mark}insecure=on"), "title", "-c", &contract]);
+        assert_eq!(said.code, 4, "{scheme}: {}", said.err);
+        assert!(said.err.contains("CertificateRequired"), "{scheme}: {}", said.err);
+        assert!(!said.err.contains("answers there"), "{scheme}: {}", said.err);
+    }
+}

@@ -23,7 +23,7 @@ pub use foreign::ForeignProtocol;
 
 use crate::transport;
 use everywire_model::wire::Greeting;
-use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire};
+use everywire_model::{Endpoint, Failure, Initiator, Kind, Reference, Sniff, Wire, layered};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -134,7 +134,7 @@ pub fn diagnosis(reference: &Reference, wires: &[&'static dyn Wire], time: Probe
     let allowed = |endpoint: &&Endpoint| wire.is_none_or(|wire| wire.check_way(profile, endpoint).is_ok());
     let endpoint = profile.endpoints.iter().filter(allowed).find(reached)?;
     let address = wire.map(|wire| wire.print_friendly(reference)).unwrap_or_default();
-    let encrypts = wire.is_some_and(|wire| encrypts(wire, &address));
+    let encrypts = wire.is_some_and(|wire| encrypts(wire, &address)) || has_tls(endpoint);
     let is_own = |answer: &Answer| answer.wire.name() == own && speaks(answer, &address);
     let told = |is_wrong_wire, found: String, hint: String| {
         Some(Diagnosis { is_wrong_wire, is_silence: false, found, hint })
@@ -177,6 +177,11 @@ fn speaks(answer: &Answer, address: &str) -> bool {
     let scheme = address.split(['+', ':', '.']).next().unwrap_or_default();
     let scheme = if encrypts(answer.wire, address) { scheme.trim_end_matches('s') } else { scheme };
     answer.wire.greetings().len() < 2 || answer.greeting.schemes.contains(scheme)
+}
+
+/// Whether TLS lies over the stream of an endpoint (`dbus+tls://`).
+fn has_tls(endpoint: &Endpoint) -> bool {
+    endpoint.layer().is_some_and(|layered| layered.layer == layered::TLS)
 }
 
 /// Whether the scheme of an address is the encrypted one of two that differ in an `s`.
