@@ -224,6 +224,19 @@ fn name_of(certificate: &CertificateDer<'_>) -> String {
     format!("thumbprint {}", Sha1::from(certificate).digest())
 }
 
+/// An error as text. Of what the library below it finds in certificates it has the names only.
+#[cold]
+pub(crate) fn told(error: &Error) -> String {
+    let Error::InvalidCertificate(CertificateError::Other(found)) = error else { return error.to_string() };
+    match found.0.to_string().as_str() {
+        "UnsupportedCertVersion" => {
+            "the certificate is of version 1 of X.509, and 3 is needed (RFC 5280, 4.1.2.1): make it anew with an extension, such as subjectAltName"
+                .to_owned()
+        }
+        other => format!("the certificate is not as it should be ({other})"),
+    }
+}
+
 #[cold]
 fn failed(error: &Error) -> Failure {
     let refused = |by, what: String| Failure::new(Kind::Refused, by, what);
@@ -242,6 +255,7 @@ fn failed(error: &Error) -> Failure {
         ) => refused(Initiator::Here, format!("the server's certificate is of another name: {why}"))
             .with_hint("call the server by a name that is in its certificate, or say that name by identity="),
         Error::InvalidCertificate(why) => {
+            let why = told(&Error::InvalidCertificate(why.clone()));
             refused(Initiator::Here, format!("the peer's certificate is not taken: {why}"))
         }
         Error::AlertReceived(alert) if *alert != AlertDescription::InternalError => {
@@ -257,4 +271,21 @@ fn failed(error: &Error) -> Failure {
 #[cold]
 fn broken(error: &std::io::Error) -> Failure {
     Failure::new(Kind::Violation, Initiator::Peer, format!("TLS: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::OtherError;
+
+    #[test]
+    fn what_is_wrong_with_a_certificate_is_told_in_words() {
+        let found = |name: &str| {
+            let found = OtherError(Arc::new(std::io::Error::other(name.to_owned())));
+            Error::InvalidCertificate(CertificateError::Other(found))
+        };
+        assert!(told(&found("UnsupportedCertVersion")).contains("version 1 of X.509"));
+        assert!(failed(&found("UnsupportedCertVersion")).to_string().contains("version 1 of X.509"));
+        assert_eq!(told(&found("BadDer")), "the certificate is not as it should be (BadDer)");
+    }
 }

@@ -1,5 +1,6 @@
 //! What both sides of TLS are set up with, made once and shared by their connections.
 
+use crate::channel::told;
 use crate::files;
 use crate::verify::{AnyCertificate, PinnedVerifier};
 use everywire_model::Failure;
@@ -163,6 +164,7 @@ fn wrong(path: &Path, what: &str) -> Failure {
 
 #[cold]
 fn unusable(error: &rustls::Error) -> Failure {
-    let what = format!("the certificate and its key cannot be used: {error}");
+    let why = told(error);
+    let what = format!("the certificate and its key cannot be used: {why}");
     Failure::bad_argument(what)
 }
