@@ -127,3 +127,26 @@ fn the_counted_tail_of_a_struct_is_no_string() {
         assert!(!blob.contains("string") && name.contains("string"), "{printed}");
     }
 }
+
+/// The getter's text may be null there, and the setter's may not.
+#[test]
+fn attributes_that_are_texts_can_still_be_written() {
+    let plain = everywire_idl::omg::parse(
+        "interface At { attribute string title; attribute wstring wide; readonly attribute string fixed_; };",
+        "at.idl",
+    )
+    .unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let contract = read(&print(&plain).unwrap());
+    let interface = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Interface(interface) if interface.name == "At" => Some(interface),
+        _ => None,
+    });
+    let told: Vec<_> = interface
+        .unwrap()
+        .attributes
+        .iter()
+        .map(|attribute| (attribute.name.to_string(), attribute.setter.is_some()))
+        .collect();
+    let told: Vec<(&str, bool)> = told.iter().map(|(name, sets)| (name.as_str(), *sets)).collect();
+    assert_eq!(told, [("title", true), ("wide", true), ("fixed_", false)]);
+}

@@ -372,8 +372,8 @@ fn properties(draft: &mut Draft) {
                 [only] => {
                     only.direction == Direction::In
                         && matches!(set.returns, Shape::Void)
-                        && std::mem::discriminant(only.field.shape.resolved())
-                            == std::mem::discriminant(shape.resolved())
+                        && std::mem::discriminant(text_of(&only.field.shape))
+                            == std::mem::discriminant(text_of(&shape))
                 }
                 _ => false,
             })
@@ -398,5 +398,14 @@ fn properties(draft: &mut Draft) {
             setter,
             notify: everywire_model::Notify::Nothing,
         });
+    }
+}
+
+/// A type without its names. A text that may lack is a text: behind `[out]` the pointer of a text is one that may be null
+/// (`pointer_default(unique)`), and that of a parameter is none.
+fn text_of(shape: &Shape) -> &Shape {
+    match shape.resolved() {
+        Shape::Optional(content) if matches!(content.resolved(), Shape::Text(_)) => content.resolved(),
+        other => other,
     }
 }
