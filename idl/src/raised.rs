@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// How deep unnamed types are looked into.
-const NESTING: usize = 64;
+pub(crate) const NESTING: usize = 64;
 
 /// The contract with a struct of the old name and an exception of another one for each exception that is a value, too.
 pub(crate) fn apart(contract: &Contract) -> Cow<'_, Contract> {

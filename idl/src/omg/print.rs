@@ -15,6 +15,7 @@
 mod bases;
 mod declare;
 mod names;
+mod unnamed;
 
 use super::ABSTRACT;
 use super::ids::is_repository_id;
@@ -28,11 +29,13 @@ use std::fmt::Write;
 
 /// The contract as OMG IDL: modules nested again, identities kept by `#pragma`, announcements where they are needed.
 ///
-/// What other languages have and OMG IDL has not (maps, pointers, handles, signed octets, nameless structs) is written as
-/// `any` with a comment that says so. Signals, and operations that may run twice, are pragmas of ours, which other
+/// What other languages have and OMG IDL has not (maps, pointers, handles) is written as `any` with a comment that says so: it
+/// does not travel there. A signed octet is written as `octet`, as which it travels, with a comment; a struct without a name gets one.
+/// Signals, and operations that may run twice, are pragmas of ours, which other
 /// compilers pass over. An exception that is a value as well becomes two, with `_exception` behind the name of the one.
 pub fn print(contract: &Contract) -> String {
     let contract = &*crate::raised::apart(contract);
+    let contract = &*unnamed::named(contract);
     let scopes = names::Scopes::of(contract);
     let contract = &*crate::order::sorted(contract, |name| scopes.outermost(name).to_owned());
     let mut printer = Printer {

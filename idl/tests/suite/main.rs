@@ -21,6 +21,7 @@ mod pidl;
 mod preprocessor;
 mod printed_again;
 mod printed_for_others;
+mod printed_unnamed;
 mod signature;
 mod strangers;
 mod strangers_midl;

@@ -329,6 +329,7 @@ impl Printer<'_> {
             return "long double".to_owned();
         }
         match names::of_shape(shape) {
+            // Those that nothing gave a name to: behind another name, or nested too deep.
             Some((_, name, _)) if name.is_empty() => {
                 return "any /* a struct without a name: not expressible in OMG IDL */".to_owned();
             }
@@ -343,6 +344,8 @@ impl Printer<'_> {
             Shape::Void => "void",
             Shape::Bool => "boolean",
             Shape::U8 => "octet",
+            // Compilers without IDL 4 do not know `int8`. On the wire both are one octet.
+            Shape::I8 => "octet /* signed */",
             Shape::U16 => "unsigned short",
             Shape::I16 => "short",
             Shape::U32 => "unsigned long",
