@@ -99,7 +99,7 @@ pub mod vault_midl {
 
 /// Types that are called like what the code around them uses.
 #[deny(warnings)]
-pub mod shadows {
+pub mod hidden_names {
     include!("golden/shadows.rs");
 }
 

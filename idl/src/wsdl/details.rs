@@ -66,7 +66,10 @@ impl Services<'_, '_, '_, '_> {
         raises: &mut Vec<Hold<Struct>>,
     ) {
         for (name, element, action, base) in families {
-            let Some(Shape::Union(family)) = self.types.family_of(&name).map(|typed| typed.shape) else {
+            if !self.types.schemas.is_extended(&name) {
+                continue;
+            }
+            let Some(Shape::Union(family)) = self.types.family(&name).map(|typed| typed.shape) else {
                 continue;
             };
             let Some(base) = identity(&base) else { continue };

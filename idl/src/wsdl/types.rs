@@ -173,13 +173,8 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         self.within(name, false, node, |types| types.define(name, node))
     }
 
-    /// A type together with those that extend it. None where there are none.
-    pub(super) fn family_of(&mut self, name: &QName) -> Option<Typed> {
-        if self.schemas.is_extended(name) { self.family(name) } else { None }
-    }
-
     /// What a type and all that extend it are together: a union of them. The union's first arm is the type itself.
-    fn family(&mut self, name: &QName) -> Option<Typed> {
+    pub(super) fn family(&mut self, name: &QName) -> Option<Typed> {
         if let Some(typed) = self.known(name, true) {
             return typed;
         }

@@ -14,6 +14,7 @@ mod long_double;
 mod marks;
 mod midl;
 mod midl_again;
+mod midl_attributes;
 mod midl_corpus;
 mod midl_files;
 mod omniidl;

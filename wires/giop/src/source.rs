@@ -384,11 +384,7 @@ impl<'a> CdrSource<'a> {
         let own = head.ids.iter().position(|id| *id == value.id().as_bytes());
         match (head.ids.first(), own) {
             (_, Some(0)) => {}
-            (None, _) if values.may_be(at, value.id()) => {}
-            (None, _) => {
-                let what = format_args!("an indirection to {} names another value", value.id());
-                return Err(Failure::malformed(what, at));
-            }
+            (None, _) => values.may_be(at, value.id())?,
             (Some(_), Some(_)) if head.chunked => {}
             (Some(id), _) => {
                 let id = String::from_utf8_lossy(id);

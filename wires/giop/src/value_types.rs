@@ -112,8 +112,14 @@ impl<'a> Values<'a> {
 
     /// Whether the value at a place, which tells no type, may be read as the type with this id: it is of the type that was expected where it
     /// stands, or may be cut down from that.
-    pub(crate) fn may_be(&self, at: usize, id: &str) -> bool {
-        self.seen(at).is_some_and(|seen| seen.read_as.contains(&number(id)))
+    ///
+    /// # Errors
+    /// It may not.
+    pub(crate) fn may_be(&self, at: usize, id: &str) -> Visit<()> {
+        if self.seen(at).is_some_and(|seen| seen.read_as.contains(&number(id))) {
+            return Ok(());
+        }
+        Err(Failure::malformed(format_args!("an indirection to {id} names another value"), at))
     }
 
     /// The level of the value that an offset leads to.
