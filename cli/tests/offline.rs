@@ -62,6 +62,17 @@ fn a_reference_is_described_and_asked() {
     assert_eq!(run(&["describe", "iiop://127.0.0.1:1/x"]).code, 3);
 }
 
+/// A host with port 0 and no component that says more: nobody can tell who may listen in, and it is not this process.
+#[test]
+fn a_reference_without_an_address_of_use_promises_no_security() {
+    let ior = "IOR:010000000c00000049444c3a472f413a312e3000010000000000000020000000010102000a000000\
+               3132372e302e302e31000000010000006b00000000000000";
+    let told = run(&["describe", ior, "--offline", "--json"]).json();
+    assert_eq!(told["value"]["profiles"][0]["endpoints"], json!([]));
+    let security = told["value"]["profiles"][0]["security"].as_str().unwrap();
+    assert!(security.starts_with("not known"), "{security}");
+}
+
 #[test]
 fn code_is_generated_and_checked() {
     let scratch = Scratch::new();

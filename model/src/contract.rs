@@ -101,9 +101,9 @@ pub const LEFT_OUT: &str = "left out";
 /// contract has them.
 pub const SUCCESS: &str = "success";
 
-/// The note of an operation that shares its name on D-Bus with another one of its interface: that name. It has another name on all
-/// other wires, since most of them choose by the name alone; D-Bus chooses among them by the types of the arguments.
-pub const MEMBER: &str = "dbus:member";
+/// The note of an operation that shares its name with another one of its interface on wires that choose among operations of one name by
+/// the types of the arguments: that name. On all other wires it has the name of its own that the contract gives it.
+pub const MEMBER: &str = "shared name";
 
 /// What an interface lacks of what its contract has, and why: its notes [`LEFT_OUT`].
 pub fn left_out(notes: &[(Name, Name)]) -> impl Iterator<Item = &str> {

@@ -115,15 +115,16 @@ fn maybe<'a, S: Sink + ?Sized>(
 }
 
 fn elements<'a, S: Sink + ?Sized>(shape: &Shape, source: &mut dyn Source<'a>, sink: &mut S) -> Visit<()> {
-    let element = shape.element().map_or(&Shape::Void, Shape::resolved);
-    if matches!(element, Shape::U8) {
+    let element = shape.element().unwrap_or(&Shape::Void);
+    if matches!(element.resolved(), Shape::U8) {
+        let shape = shape.resolved();
         return sink.shared(shape, &source.shared(shape)?);
     }
     let len = source.open(shape)?;
     sink.open(shape, len)?;
     macro_rules! bulk {
         ($($variant:ident)*) => {
-            match element {
+            match element.resolved() {
                 $(Shape::$variant => {
                     let mut items = vec![Default::default(); len];
                     source.numbers(NumbersMut::$variant(&mut items))?;

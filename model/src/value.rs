@@ -149,12 +149,13 @@ impl Value {
                 content.1.encode(&content.0.0, sink)?;
                 sink.close(shape)
             }
-            (resolved, _) => self.encode_parts(resolved, sink),
+            (resolved, _) => self.encode_parts(resolved, shape, sink),
         }
     }
 
-    /// Writes what is opened and closed, at a shape that is no alias.
-    fn encode_parts<S: Sink + ?Sized>(&self, shape: &Shape, sink: &mut S) -> Visit<()> {
+    /// Writes what is opened and closed, at a shape that is no alias. `said` is the shape with the alias that may stand around it, which may say
+    /// how the items of a list or a map are written.
+    fn encode_parts<S: Sink + ?Sized>(&self, shape: &Shape, said: &Shape, sink: &mut S) -> Visit<()> {
         match (shape, self) {
             (Shape::Sequence(_) | Shape::Array(_), Self::Bytes(value))
                 if matches!(shape.element().map(Shape::resolved), Some(Shape::U8)) =>
@@ -166,11 +167,11 @@ impl Value {
                 if let Shape::Array(array) = shape {
                     array.check(items.len()).map_err(Failure::bad_argument)?;
                 }
-                sink.open(shape, items.len())?;
+                sink.open(said, items.len())?;
                 for (index, item) in items.iter().enumerate() {
                     item.encode(element, sink).map_err(|failure| failure.at(format_args!("[{index}]")))?;
                 }
-                sink.close(shape)
+                sink.close(said)
             }
             (Shape::Struct(fields), Self::Struct(values)) => {
                 if fields.fields.len() != values.len() {
@@ -204,12 +205,12 @@ impl Value {
                 sink.close(shape)
             }
             (Shape::Map(map), Self::Map(pairs)) => {
-                sink.open(shape, pairs.len())?;
+                sink.open(said, pairs.len())?;
                 for (key, value) in pairs {
                     key.encode(&map.key, sink)?;
                     value.encode(&map.value, sink)?;
                 }
-                sink.close(shape)
+                sink.close(said)
             }
             (Shape::Optional(target), _) => self.encode_maybe(shape, target, sink),
             (Shape::Pointer(pointer), _) => self.encode_maybe(shape, &pointer.target, sink),

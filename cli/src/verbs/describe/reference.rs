@@ -362,6 +362,9 @@ fn as_json(
 
 /// The plain truth about who may call and who may listen in, as the profile's wire says it.
 fn security(profile: &Profile) -> String {
+    if profile.endpoints.is_empty() {
+        return "not known: nothing here can connect to this address".to_owned();
+    }
     if profile.endpoints.iter().all(|endpoint| matches!(endpoint, Endpoint::InProcess { .. })) {
         return "not needed: nothing leaves the process".to_owned();
     }
