@@ -3,7 +3,7 @@
 //! States of such a call: *queued* with the pool; *parked* with its connection, whose peer does not read its answers: it is queued again when
 //! there is room; *running*; over. Invariant: `Core::apart` counts those that are not over, and each counts in the weight of the connection
 //! (`weighing`). A call whose caller has left is not begun, unless it wants no answer or its wire
-//! has calls that outlive their callers.
+//! has calls that outlive their callers. One that is parked is not begun then in any case: its caller read no answers.
 
 use super::state::{ApartCall, Connection, Core, DeferredAction, serves};
 use crate::directory::CachedLookup;
@@ -67,14 +67,7 @@ impl Connection {
 
     #[cold]
     fn unpark_all(self: &Arc<Self>, core: &mut Core) {
-        let parked = std::mem::take(&mut core.parked);
-        self.queue_all(core, parked);
-    }
-
-    /// Queues calls again that were parked.
-    #[cold]
-    pub(super) fn queue_all(self: &Arc<Self>, core: &mut Core, parked: Vec<ApartCall>) {
-        for call in parked {
+        for call in std::mem::take(&mut core.parked) {
             if let Err(job) = self.queue_apart(call) {
                 core.deferred.push(DeferredAction::Run(job));
             }

@@ -122,13 +122,8 @@ impl Connection {
         self.drop_waiting(core, None);
         if !core.parked.is_empty() {
             let parked = std::mem::take(&mut core.parked);
-            match self.this.upgrade().filter(|_| self.capabilities.calls_outlive_callers) {
-                Some(this) => this.queue_all(core, parked),
-                None => {
-                    core.apart -= parked.len();
-                    core.deferred.push(DeferredAction::NotBegun(parked));
-                }
-            }
+            core.apart -= parked.len();
+            core.deferred.push(DeferredAction::NotBegun(parked));
         }
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));

@@ -12,8 +12,7 @@
 //!
 //! Nesting is charged by `open` and given back by `close`. Text is checked to be valid in its character set
 //! and without NUL, enumerations to be a member that the contract has. Runs of octets and narrow text of
-//! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if it is
-//! short.
+//! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if short.
 
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{self, Dialect, Narrow};
