@@ -13,7 +13,8 @@
 #
 # Each side runs twice, with two numbers of calls; the difference is what the calls cost, without start and end. Only the
 # side that is counted runs under callgrind, and of a client only what the call itself executes: what it measures and prints is no part of
-# the contestant. Prints one line for each: WAY CONTESTANT SIDE INSTRUCTIONS, and exits with 1 if ours
+# the contestant. All runs on one CPU: on two, ours looks in vain for what comes a few times more, by how far the other side has come, and
+# no two runs agree (ONE_CPU=no counts that, too). Prints one line for each: WAY CONTESTANT SIDE INSTRUCTIONS, and exits with 1 if ours
 # executes more than omniORB on either side. With PROFILES=FOLDER the profiles of the longer runs are kept there.
 set -euo pipefail
 
@@ -22,6 +23,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 everywire=${2:-$root/target/release/everywire}
 few=2000
 more=12000
+if [ "${ONE_CPU:-yes}" = yes ]; then
+  cpus=$(taskset -pc $$)
+  taskset -pc "${cpus##*[ ,-]}" $$ >/dev/null
+fi
 dir=$(mktemp -d)
 servers=()
 finish() {
