@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn drive(session: &mut dyn Session, data: &[u8], calls: bool) {
-    let mut driver = Driver::new(session, &[], 4 << 20);
+    // The longest message, and what the next read may bring of the one behind it.
+    let mut driver = Driver::new(session, &[], (4 << 20) + (16 << 10));
     let reference = GIOP.parse("iiop://localhost:1/key").expect("a good reference");
     let operation = Operation::new("op", vec![], Shape::Void);
     let method = Method::Typed { interface: None, operation: &operation };
