@@ -25,7 +25,8 @@
 use crate::accepting::{has_left, raise_descriptor_limit};
 use crate::clock::rest;
 use crate::failures::no_loop;
-use crate::shares::{self, GRAIN};
+use crate::memory_here::memory_here;
+use crate::shares::GRAIN;
 use crate::spin_wait::{Latency, SpinWait};
 use crate::transport::Stream;
 use crate::transport::listener::Acceptor;
@@ -153,7 +154,7 @@ pub fn run(hub: &mut dyn Hub, settings: &Settings, stop: &Stop) -> Result<(), Fa
         peers: Slab::new(),
         generation: 0,
         hot: VecDeque::new(),
-        memory: settings.memory.unwrap_or_else(shares::memory_here),
+        memory: settings.memory.unwrap_or_else(memory_here),
         held: 0,
         heavy: BTreeSet::new(),
         finished: false,

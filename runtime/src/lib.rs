@@ -31,6 +31,7 @@ pub mod layer;
 mod lending;
 mod links;
 mod local_target;
+mod memory_here;
 mod monitor;
 mod node;
 mod notice;

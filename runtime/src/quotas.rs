@@ -2,7 +2,8 @@
 
 use crate::clock::lately;
 use crate::heap;
-use crate::shares::{self, Shares, Source};
+use crate::memory_here::memory_here;
+use crate::shares::{Shares, Source};
 use everywire_model::{Failure, Initiator, Kind, options, units};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -159,7 +160,7 @@ pub struct Quotas {
 impl Quotas {
     /// The bytes that all connections may hold, where the largest message has so many.
     pub(crate) fn budget(&self, largest: u64) -> usize {
-        self.memory.unwrap_or_else(shares::memory_here).max(least(largest))
+        self.memory.unwrap_or_else(memory_here).max(least(largest))
     }
 }
 

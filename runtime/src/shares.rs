@@ -197,19 +197,33 @@ impl Shares {
 
     /// The peer of a connection proved who it is: what it holds is that source's from now on.
     pub(crate) fn name(&self, number: u64, source: Source) {
+        self.change(number, |member| member.source = source);
+    }
+
+    /// A connection has ended. What it holds counts on, until it leaves.
+    pub(crate) fn give_up_place(&self, number: u64) {
+        let was_placed = self.change(number, |member| std::mem::take(&mut member.placed));
+        lock(&self.table).placed -= usize::from(was_placed.unwrap_or_default());
+    }
+
+    /// Changes what is known of a connection, and the orders with it.
+    fn change<T>(&self, number: u64, change: impl FnOnce(&mut Member) -> T) -> Option<T> {
         let mut table = lock(&self.table);
-        let Some(mut member) = table.members.remove(&number) else { return };
+        let mut member = table.members.remove(&number)?;
         table.change(member.source, |share| share.leave(number, &member));
-        member.source = source;
-        table.change(source, |share| share.join(number, &member));
+        let changed = change(&mut member);
+        table.change(member.source, |share| share.join(number, &member));
         table.members.insert(number, member);
+        Some(changed)
     }
 
     /// A connection has sent its first whole message.
     pub(crate) fn establish(&self, number: u64) {
         let turn = self.number();
         let table = &mut *lock(&self.table);
-        let Some(member) = table.members.get_mut(&number).filter(|member| !member.established) else {
+        let Some(member) =
+            table.members.get_mut(&number).filter(|member| member.placed && !member.established)
+        else {
             return;
         };
         (member.established, member.turn) = (true, turn);
@@ -390,36 +404,6 @@ impl Share {
     }
 }
 
-/// Bytes that a node may hold for its peers unless somebody says how many: a quarter of what this process can have.
-pub(crate) fn memory_here() -> usize {
-    let most = [machine_memory(), group_memory(), address_space()].into_iter().flatten().min();
-    usize::try_from(most.unwrap_or(1 << 30) / 4).unwrap_or(usize::MAX)
-}
-
-/// Memory of the machine.
-fn machine_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
-}
-
-/// The least that this process's control group, or one above it, allows.
-fn group_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let own = text.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
-    let limits = std::path::Path::new(own).ancestors().filter_map(|group| {
-        let file = std::path::Path::new("/sys/fs/cgroup").join(group).join("memory.max");
-        // "max", where there is no limit.
-        std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
-    });
-    limits.min()
-}
-
-/// What the process may map.
-fn address_space() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::As).current
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -587,10 +571,5 @@ mod tests {
             shares.leave(number);
         }
         assert!(shares.is_empty());
-    }
-
-    #[test]
-    fn memory_of_this_process_is_known() {
-        assert!(memory_here() > 1 << 20);
     }
 }

@@ -14,7 +14,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 /// The refusals of a server.
@@ -152,6 +152,82 @@ fn calls_without_answers_hold_nothing_when_they_are_over() {
     peer.read_exact(&mut [0; 17]).unwrap();
     assert_eq!(count.load(Ordering::Relaxed), MANY + 1);
     drop(peer);
+    until("nothing is held", || server.memory_held() == 0);
+}
+
+/// A servant that waits until it is let go on, a server that has it, and what it refuses.
+fn slow_server(memory: usize) -> (Node, SocketAddr, Refusals, Arc<Barred>) {
+    let (server, address, refusals) = server(Quotas { memory: Some(memory), ..Quotas::default() });
+    let barred = Arc::new(Barred::default());
+    let bar = Arc::clone(&barred);
+    server.export::<dyn Probe>("slow", Arc::new(Does(move |n| bar.pass(n))));
+    (server, address, refusals, barred)
+}
+
+/// Where calls wait, and how many have passed.
+#[derive(Default)]
+struct Barred {
+    passed: Mutex<(bool, usize)>,
+    opened: Condvar,
+}
+
+impl Barred {
+    fn pass(&self, n: i32) -> i32 {
+        let mut passed = self.opened.wait_while(self.passed.lock().unwrap(), |passed| !passed.0).unwrap();
+        passed.1 += 1;
+        n
+    }
+
+    fn open(&self) {
+        self.passed.lock().unwrap().0 = true;
+        self.opened.notify_all();
+    }
+
+    fn passed(&self) -> usize {
+        self.passed.lock().unwrap().1
+    }
+}
+
+/// A call that wants no answer, with a megabyte.
+fn large_note() -> Vec<u8> {
+    let body = [&b"\x01\x04slow\x07add_one\0\0\0\0"[..], &vec![0; 1 << 20]].concat();
+    Frame { kind: 0, id: 0, body }.bytes()
+}
+
+#[test]
+fn calls_that_their_caller_leaves_behind_count_until_they_are_done() {
+    const MANY: usize = 8;
+    let (server, address, _, barred) = slow_server(64 << 20);
+    let mut peer = from(1, address);
+    (0..MANY).for_each(|_| peer.write_all(&large_note()).unwrap());
+    until("all are held", || server.memory_held() >= MANY << 20);
+    drop(peer);
+    until("the connection is over", || server.connections() == 0);
+    let held = server.memory_held();
+    assert!(held >= MANY << 20, "{held} bytes of {MANY} calls of a megabyte");
+    let small = Frame { kind: 0, id: 0, body: b"\x01\x04slow\x07add_one\0\0\0\0".into() }.bytes();
+    from(1, address).write_all(&small).unwrap();
+    until("a small one counts, too", || server.connections() == 0 && server.memory_held() > held);
+    barred.open();
+    until("all are done", || barred.passed() == MANY + 1);
+    until("nothing is held", || server.memory_held() == 0);
+}
+
+#[test]
+fn calls_that_callers_leave_behind_make_room_for_others() {
+    let (server, address, refusals, barred) = slow_server(16 << 20);
+    for last in 1..=20 {
+        let mut peer = from(last, address);
+        // It may be refused before it has sent all.
+        let _ = (0..6).try_for_each(|_| peer.write_all(&large_note()));
+        drop(peer);
+        until("the connection is over", || server.connections() == 0);
+        until("it fits", || server.memory_held() <= 16 << 20);
+    }
+    let refused = refusals.lock().unwrap().iter().any(|why| why.contains("a connection that has ended"));
+    assert!(refused, "{:?}", refusals.lock().unwrap());
+    assert!(asks(&mut from(21, address)), "others are served");
+    barred.open();
     until("nothing is held", || server.memory_held() == 0);
 }
 

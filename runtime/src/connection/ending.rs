@@ -123,8 +123,12 @@ impl Connection {
         if !core.parked.is_empty() {
             let parked = std::mem::take(&mut core.parked);
             core.apart -= parked.len();
+            for call in &parked {
+                self.let_go(core, call.incoming.id);
+            }
             core.deferred.push(DeferredAction::NotBegun(parked));
         }
+        self.weigh_calls_left(core);
         for waiting in std::mem::take(&mut core.waiting) {
             core.complete(waiting, Outcome::Failed(failure.clone()));
         }

@@ -96,6 +96,8 @@ impl Connection {
             remembered: None,
             in_turn: VecDeque::new(),
             apart: 0,
+            queued: VecDeque::new(),
+            jobs: 0,
             parked: Vec::new(),
             hands_over: false,
             hears_end: Vec::new(),

@@ -188,6 +188,7 @@ impl Connection {
         }
         if core.failed.is_some() {
             served = ServeOutcome::Over;
+            self.weigh(&mut core);
         } else {
             if turned {
                 self.next_turn(&mut core);

@@ -205,8 +205,11 @@ pub(super) struct Core {
     pub(super) remembered: Option<Box<CachedLookup>>,
     /// Calls that wait until those before them were handed over ([`everywire_model::Servant::keeps_order`]).
     pub(super) in_turn: VecDeque<(Box<Incoming>, Box<CachedLookup>)>,
-    /// Calls that were given to the pool, until each is over; those of them that wait until the peer has read its answers.
+    /// Calls that were given to the pool, until each is over; those of them that no thread has taken yet, each with the number that its
+    /// job has; those that wait until the peer has read its answers.
     pub(super) apart: usize,
+    pub(super) queued: VecDeque<(u64, ApartCall)>,
+    pub(super) jobs: u64,
     pub(super) parked: Vec<ApartCall>,
     /// Whether a thread hands such calls over; it takes those that wait, too.
     pub(super) hands_over: bool,

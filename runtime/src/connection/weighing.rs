@@ -2,8 +2,9 @@
 //!
 //! State: `weight` is what the shares were told last, rounded down to `GRAIN`. It is the capacity of the
 //! input buffer, what the session holds (half messages, assemblies), the memory of the send buffer (what of it is used and what is not; it
-//! settles first), large bodies of calls under way, calls that wait for their turn, and those that were given to the pool. Connections of the calling side (`number` 0) weigh nothing but the calls of their
-//! peer, and answers that it does not read (`backlog`).
+//! settles first), large bodies of calls under way, calls that wait for their turn, and those that were given to the pool. One that
+//! has failed weighs what its calls hold that go on without their caller. Connections of the calling side (`number` 0) weigh nothing
+//! but the calls of their peer, and answers that it does not read (`backlog`).
 //!
 //! Invariant: nobody is made to give room while a lock of a connection is held: `heavy` is noted, and seen to
 //! when the lock is let go.
@@ -43,8 +44,20 @@ impl Connection {
         }
     }
 
+    /// It has failed: what its calls hold that go on counts, however little that is.
+    pub(super) fn weigh_calls_left(&self, core: &mut Core) {
+        if self.number != 0 {
+            self.tell_weight(core, 0);
+        }
+    }
+
     #[cold]
     fn tell_weight(&self, core: &mut Core, bytes: usize) {
+        let bytes = match core.failed {
+            None => bytes,
+            // Rounded up: there is no limit to how many connections may have been here.
+            Some(_) => (core.bodies + (core.in_turn.len() + core.apart) * WAITING).next_multiple_of(GRAIN),
+        };
         core.weight = bytes;
         core.heavy |= self.allowance.shares.weigh(self.number, bytes);
     }
@@ -79,19 +92,40 @@ impl Connection {
         }
     }
 
-    /// It is over, and what it held is free: buffers, and its place in the shares. What was not sent yet is
-    /// dropped.
+    /// It is over, and what it held is free: buffers, and its place among those that are open. What was not sent yet is dropped. What
+    /// its calls hold counts until they are done (`tell_weight`): nobody gets rid of that by leaving.
     pub(super) fn unload(&self, core: &mut Core) {
         core.input = BytesMut::new();
-        (core.large, core.weight, core.bodies) = (false, 0, 0);
-        core.under_way = Vec::new();
+        core.large = false;
         let buffer = core.session.transmit();
         buffer.consume(buffer.len());
         buffer.shrink();
         self.settle_unread(core);
         if self.number != 0 {
-            self.allowance.shares.leave(self.number);
+            self.allowance.shares.give_up_place(self.number);
         }
+    }
+
+    /// It has ended, and memory is short: of the calls that its peer has left behind those are dropped that have not begun. Those that
+    /// run cannot be; they count no longer, since nobody could make room for them.
+    #[cold]
+    fn drop_calls_left(&self, core: &mut Core) {
+        let (held, memory) = (core.weight, self.allowance.shares.memory());
+        while let Some((_, found)) = core.in_turn.pop_front() {
+            core.deferred.push(DeferredAction::Stale(found));
+        }
+        let queued: Vec<_> = core.queued.drain(..).map(|(_, call)| call).collect();
+        core.apart -= queued.len();
+        core.deferred.push(DeferredAction::NotBegun(queued));
+        (core.weight, core.bodies) = (0, 0);
+        core.under_way = Vec::new();
+        self.holds_bodies.store(false, Ordering::Relaxed);
+        self.allowance.shares.leave(self.number);
+        let why = format!(
+            "calls of a connection that has ended held {held} bytes when all connections together held the {memory} that the quota \
+             `memory` allows; those that had not begun were dropped"
+        );
+        self.tell_refused(core, why);
     }
 }
 
@@ -104,7 +138,7 @@ impl Tenant for Connection {
             return self.give_up_calls(&mut core);
         }
         if core.failed.is_some() {
-            return;
+            return self.drop_calls_left(&mut core);
         }
         if core.input.is_empty() && (core.large || core.session.transmit().is_empty()) {
             core.input = BytesMut::new();
