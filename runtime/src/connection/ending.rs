@@ -187,7 +187,7 @@ impl Connection {
     fn serve_nothing(&self, core: &mut Core, id: CallId) {
         let what = "nothing is served on this connection";
         let failure = Failure::new(Kind::NoObject, Initiator::Here, what);
-        let before = core.session.unsent();
+        let before = self.unsent_before(core);
         let _ = core.session.answer(id, Answer::Failed(&failure));
         if self.owe(core, before) {
             self.end_flood(core);

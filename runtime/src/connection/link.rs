@@ -16,7 +16,7 @@ impl Link for Connection {
         let mut core = self.enter();
         self.let_go(&mut core, id);
         // A result that does not encode has become a failure for the caller; here it is only worth a notice.
-        let before = core.session.unsent();
+        let before = self.unsent_before(&mut core);
         if let Err(failure) = core.session.answer(id, answer) {
             core.deferred.push(DeferredAction::Notice(Notice::Unanswered { failure }));
         }

@@ -268,7 +268,7 @@ impl Connection {
 
     /// Tells the peer whether an object is here.
     pub(super) fn answer_probe(&self, core: &mut Core, id: CallId, key: &[u8], type_id: Option<&str>) {
-        let before = core.session.unsent();
+        let before = self.unsent_before(core);
         let answer = match self.present(key, type_id) {
             Ok(()) => core.session.answer(id, Answer::Done(&Nothing)),
             Err(failure) => core.session.answer(id, Answer::Failed(&failure)),

@@ -19,11 +19,22 @@ use super::state::{Connection, Core};
 const UNCOUNTED: usize = 64 << 10;
 
 impl Connection {
-    /// The peer was answered: before that, so many octets waited to be sent. Returns whether more wait than anybody may leave.
+    /// Octets that wait to be sent before the peer is answered, where it matters (`owe`).
+    #[inline]
+    pub(super) fn unsent_before(&self, core: &mut Core) -> usize {
+        if self.both_ways { core.session.unsent() } else { 0 }
+    }
+
+    /// The peer was answered: before that, so many octets waited to be sent (`unsent_before`). Returns whether more wait than anybody
+    /// may leave.
     #[inline]
     pub(super) fn owe(&self, core: &mut Core, before: usize) -> bool {
+        self.both_ways && self.owe_more(core, before)
+    }
+
+    fn owe_more(&self, core: &mut Core, before: usize) -> bool {
         let after = core.session.unsent();
-        after >= UNCOUNTED && after > before && self.both_ways && {
+        after >= UNCOUNTED && after > before && {
             self.count_unread(core, core.unread.min(before) + (after - before));
             core.failed.is_none() && !self.is_serving() && self.backlog.is_flood()
         }

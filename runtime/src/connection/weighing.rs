@@ -82,13 +82,18 @@ impl Connection {
     }
 
     /// It has sent a whole message: it is no stranger any more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn establish(&self, core: &mut Core) {
         if !core.served {
-            core.served = true;
-            if self.number != 0 {
-                self.allowance.shares.establish(self.number);
-            }
+            self.establish_first(core);
+        }
+    }
+
+    #[cold]
+    fn establish_first(&self, core: &mut Core) {
+        core.served = true;
+        if self.number != 0 {
+            self.allowance.shares.establish(self.number);
         }
     }
 
