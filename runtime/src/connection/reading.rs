@@ -93,12 +93,12 @@ impl Connection {
         }
         core.came = input.len();
         // Sessions answer some of what comes by themselves.
-        let unsent = if self.both_ways { core.session.unsent() } else { 0 };
+        let unsent = self.unsent_before(core);
         if let Err(violation) = core.session.receive(now, input, &mut core.handles) {
             self.refuse(core, violation);
             input.clear();
         }
-        if self.both_ways && self.owe(core, unsent) {
+        if self.owe(core, unsent) {
             self.end_flood(core);
         }
         core.large |= core.session.wanted() > KEEP;
