@@ -8,11 +8,16 @@ use crate::shard;
 use crate::shared::{FORWARDS, Shared};
 use everywire_model::visit::Nothing;
 use everywire_model::{Call, Expects, Method, Operation, Outcome, Shape};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Resuming {
-    /// Goes on, on an event loop: finding the way may take a while. Without one the call fails.
+    /// Goes on, on an event loop: finding the way may take a while. Without one the call fails, and after the end of the node:
+    /// it is the node that ended the connection, and nobody would end the next one.
     pub(super) fn begin(self, node: &Shared) {
+        if node.stopped.load(Ordering::Acquire) {
+            return;
+        }
         if self.asker.as_ref().is_some_and(|asker| asker.moves > FORWARDS) {
             return;
         }
