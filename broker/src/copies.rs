@@ -34,11 +34,12 @@ use crate::route::Route;
 use everywire::layer::CallerIdentity;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind};
 use everywire_model::shape::Struct;
-use everywire_model::{Body, Encoded, Headers, Hold, Operation, Request, Shape, Wire};
+use everywire_model::{Body, Encoded, Header, Headers, Hold, Operation, Request, Shape, Wire};
 use place::Destination;
 use prometheus_client::metrics::counter::Counter;
 use queue::QueueItem;
 use rebuild::Head;
+use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -358,44 +359,36 @@ impl Copy {
         }
     }
 
-    /// A line of JSON. Values that do not read as the contract says are octets.
+    /// A line of JSON. Values that do not read as the contract says are octets, and those that neither a contract nor the message
+    /// itself describes.
     fn line(&self) -> String {
-        // Without a contract nobody knows what the octets mean.
-        let known = self.shape().and_then(|shape| json::of(&self.body, &shape));
+        let shape = self.shape().or_else(|| self.body.codec.shape(&self.body));
+        let known = shape.and_then(|shape| json::of(&self.body, &shape));
         let values = known.unwrap_or_else(|| json::octets(&self.body.bytes));
-        let mut line = format!(
-            "{{\"time\":\"{}\",\"route\":{},\"call\":{},\"operation\":{}",
-            timestamp(self.time()),
-            json::text(&self.subject.route),
-            self.call,
-            json::text(&self.label())
-        );
+        let mut line = Map::new();
+        line.insert("time".into(), timestamp(self.time()).into());
+        line.insert("route".into(), (*self.subject.route).into());
+        line.insert("call".into(), self.call.into());
+        line.insert("operation".into(), (*self.label()).into());
         if let Some(caller) = &self.caller {
-            line.push_str(&format!(",\"caller\":{}", json::text(caller)));
+            line.insert("caller".into(), (**caller).into());
         }
         let body = self.changed();
         if let Some(Ok(headers)) = body.headers().map(|headers| headers.list(&body))
             && !headers.is_empty()
         {
-            let each = headers.iter().map(|header| {
-                format!(
-                    "{{\"name\":{},\"value\":{}}}",
-                    json::text(&header.name),
-                    json::text(&header.display())
-                )
-            });
-            line.push_str(&format!(",\"headers\":[{}]", each.collect::<Vec<_>>().join(",")));
+            let header = |header: &Header| json!({"name": header.name, "value": header.display()});
+            line.insert("headers".into(), headers.iter().map(header).collect());
         }
         match &self.what {
-            CopyKind::Arguments => line.push_str(&format!(",\"arguments\":{values}")),
-            CopyKind::Results => line.push_str(&format!(",\"results\":{values}")),
+            CopyKind::Arguments => line.insert("arguments".into(), values),
+            CopyKind::Results => line.insert("results".into(), values),
             CopyKind::Raised(_) | CopyKind::Passed(..) => {
-                let name = json::text(&self.raised());
-                line.push_str(&format!(",\"raised\":{name},\"fields\":{values}"));
+                line.insert("raised".into(), (*self.raised()).into());
+                line.insert("fields".into(), values)
             }
-        }
-        line.push_str("}\n");
-        line
+        };
+        Json::Object(line).to_string() + "\n"
     }
 
     /// One line for people.

@@ -54,8 +54,9 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("everywire", vec!["model", "runtime", "giop", "dbus", "dcop", "dcom", "wcf"]),
         // A standard on top of one wire, whose servers and clients are those of the façade.
         ("opc", vec!["everywire", "model", "codegen"]),
-        // Routes between wires, whichever there are: it knows them by the façade's list. Its pages are read over HTTP.
-        ("broker", vec!["everywire", "model", "idl", "http"]),
+        // Routes between wires, whichever there are: it knows them by the façade's list. Its pages are read over HTTP, and its copies have
+        // values as whoever calls without generated code writes them.
+        ("broker", vec!["everywire", "model", "idl", "http", "dynamic"]),
         // Calls without generated code, for the program and for whoever binds another language.
         ("dynamic", vec!["everywire", "model", "idl"]),
         ("derby", vec!["everywire", "model", "idl", "codegen", "opc", "trace", "peers"]),

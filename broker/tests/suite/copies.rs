@@ -2,7 +2,9 @@
 
 use super::{Running, Scratch, contract, shop_at, start, until};
 use everywire::{Kind, Node, Ref};
+use everywire_dynamic::{DynamicObject, ObjectContract};
 use everywire_tests::shop::market::Shop;
+use serde_json::{Value as Json, json};
 use std::fs;
 
 fn broker(target: &str, copy: &str, more: &str) -> Running {
@@ -39,10 +41,9 @@ fn lines_of_json_have_the_values_of_calls_and_answers() {
     shop.find(-1).unwrap_err();
     let lines = || fs::read_to_string(&file).unwrap_or_default();
     until("all copies are written", || lines().lines().count() == 6);
-    let all: Vec<serde_json::Value> =
-        lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let all: Vec<Json> = lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let has = |at: usize, field: &str, text: &str| {
-        let wanted: serde_json::Value = serde_json::from_str(text).unwrap();
+        let wanted: Json = serde_json::from_str(text).unwrap();
         assert_eq!(all[at][field], wanted, "{}", all[at]);
     };
     has(0, "route", "\"shop\"");
@@ -60,6 +61,77 @@ fn lines_of_json_have_the_values_of_calls_and_answers() {
     for at in [1, 3, 5] {
         assert_eq!(all[at]["call"], all[at - 1]["call"], "an answer says whose it is");
     }
+}
+
+/// What values of any type bring with themselves is written as `call` reads it again: whole shapes, words for dates, labels of unions.
+#[test]
+fn lines_of_json_are_in_the_notation_of_the_program() {
+    let scratch = Scratch::new();
+    let (file, idl) = (scratch.path("copies.ndjson"), scratch.path("bag.idl"));
+    let text = r#"
+        struct Point { long x; string label; };
+        union Choice switch (boolean) { case TRUE: long number; case FALSE: string word; };
+        typedef sequence<Point> Points;
+        interface Bag { void put(in any value, in CORBA::TypeCode code, in Choice choice); };
+    "#;
+    fs::write(&idl, text).unwrap();
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = start(&format!(
+        r#"
+        [listen.front]
+        address = "iiop://127.0.0.1:0"
+        [[route]]
+        name = "bag"
+        match = {{ key = "shop" }}
+        to = "{target}"
+        contract = "{idl}"
+        copy = {{ to = "{file}", required = true }}
+        "#
+    ));
+    let client = Node::new();
+    let contract = ObjectContract::from_file(idl.as_ref(), &Default::default()).unwrap();
+    let bag = DynamicObject::with_contract(&client, &broker.reference("bag"), contract).unwrap();
+    let arguments = json!({
+        "value": {"shape": "Points", "value": [{"x": 7, "label": "seven"}]},
+        "code": "sequence<f64>",
+        "choice": {"discriminator": true, "arm": 5},
+    });
+    // The object behind is another one.
+    bag.call("put", arguments.clone()).unwrap_err();
+    let line = || fs::read_to_string(&file).unwrap_or_default();
+    until("the copy is written", || line().ends_with('\n'));
+    let mut copy: Json = serde_json::from_str(&line()).unwrap();
+    // A file of copies stands alone: the type of the value is told in full.
+    let shape = copy["arguments"]["value"]["shape"].take();
+    assert_eq!((&shape["kind"], &shape["name"]), (&json!("alias"), &json!("Points")), "{shape}");
+    assert_eq!(shape["shape"]["element"]["fields"][1]["name"], json!("label"), "{shape}");
+    copy["arguments"]["value"]["shape"] = json!("Points");
+    assert_eq!(copy["arguments"], arguments);
+}
+
+/// Messages of D-Bus say the types of their values.
+#[test]
+fn copies_without_a_contract_have_the_values_that_messages_describe() {
+    let (scratch, (_backend, _, target)) = (Scratch::new(), shop_at("dbus+tcp://127.0.0.1:0"));
+    let file = scratch.path("copies.ndjson");
+    let broker = start(&format!(
+        r#"
+        [listen.front]
+        address = "dbus+tcp://127.0.0.1:0"
+        [[route]]
+        name = "shop"
+        match = {{ key = "shop" }}
+        to = "{target}"
+        copy = {{ to = "{file}", answers = true }}
+        "#
+    ));
+    let client = Node::new();
+    shop(&client, &broker).mix(7, "a\"b").unwrap();
+    let lines = || fs::read_to_string(&file).unwrap_or_default();
+    until("both copies are written", || lines().lines().count() == 2);
+    let all: Vec<Json> = lines().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(all[0]["arguments"], json!([7, "a\"b"]), "{}", all[0]);
+    assert_eq!(all[1]["results"], json!([3, 3.5, "b\"a"]), "{}", all[1]);
 }
 
 /// Calls that can be made messages again are segments of TCP; `everywire trace` reads them, as the tests of the program show.
