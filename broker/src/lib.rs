@@ -34,6 +34,7 @@ mod hops;
 mod interfaces;
 mod json;
 mod limits;
+mod listening;
 mod log;
 mod loops;
 mod metrics;

@@ -22,6 +22,7 @@ use crate::callbacks::{Backward, CallbackServant};
 use crate::config::RouteConfig;
 use crate::frontend::Frontend;
 use crate::hops;
+use crate::listening::Listener;
 use crate::numbers::ByNumber;
 use crate::upstream::{Common, Upstream};
 use crate::waiting_calls::WaitingCalls;
@@ -38,7 +39,6 @@ use everywire_model::{
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -251,8 +251,6 @@ pub(crate) struct Lanes {
     clients: Mutex<ByNumber<u64, Client>>,
     /// Calls that wait until the target is listened to.
     pub(crate) held: WaitingCalls,
-    /// Threads that begin to listen to the target.
-    pub(crate) listening: AtomicUsize,
     /// What callers say unasked, in order, by their connections.
     sayings: Mutex<ByNumber<u64, Arc<Mutex<EarlyMessages>>>>,
     /// Of a route with a callback contract: how its callers are called back.
@@ -362,8 +360,7 @@ impl Lanes {
         back: Option<Backward>,
     ) -> Self {
         let (clients, sayings) = (Mutex::default(), Mutex::default());
-        let (held, listening) = (WaitingCalls::default(), AtomicUsize::new(0));
-        Self { reference, made, timeout, hops, clients, held, listening, sayings, back }
+        Self { reference, made, timeout, hops, clients, held: WaitingCalls::default(), sayings, back }
     }
 
     /// How callers are called back, where the contract says how.
@@ -490,25 +487,28 @@ impl Lanes {
     }
 
     /// Has what the target says unasked go to a caller, from now on: of the objects whose keys fit. Waits for
-    /// the target; what the caller has said meanwhile follows then.
+    /// the target; what the caller has said meanwhile follows then. `ended` is told when the connection has ended.
     ///
     /// # Errors
     /// The target is not to be reached, or its wire cannot be listened to so.
     pub(crate) fn listen(
         &self,
-        number: u64,
-        to: Weak<dyn Link>,
-        wire: &'static dyn Wire,
-        apart: &Arc<PrivateConnections>,
-        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+        caller: &Listener,
+        ended: impl Fn(&Failure) + Send + Sync + 'static,
     ) -> Result<(), Failure> {
-        let (most, name) = (self.hops, wire.hop_header());
+        let number = &caller.number;
+        let Some(apart) = caller.apart.upgrade() else { return Ok(()) };
+        let (to, fits) = (Weak::clone(&caller.to), Arc::clone(&caller.fits));
+        let (most, name) = (self.hops, caller.wire.hop_header());
         let mut reference = self.reference.clone();
         for profile in &mut reference.profiles {
             // All objects there.
             profile.key = Bytes::new();
         }
         let listener = move |event: SignalEvent<Incoming>| {
+            if let SignalEvent::Disconnected(failure) = &event {
+                ended(failure);
+            }
             if let (SignalEvent::Signal(mut heard), Some(to)) = (event, to.upgrade())
                 && fits(&heard.key)
                 // One that has passed too many brokers goes no further.
@@ -525,7 +525,7 @@ impl Lanes {
         };
         let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));
         let subscribed = object.subscribe(None, Arc::new(listener));
-        let saying = self.saying(number);
+        let saying = self.saying(*number);
         let mut saying = saying.lock().unwrap_or_else(PoisonError::into_inner);
         saying.heard = true;
         let kept = std::mem::take(&mut saying.kept);
@@ -533,13 +533,16 @@ impl Lanes {
         let told = kept.iter().try_for_each(|heard| apart.emit(&heard.emission()));
         drop(saying);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(client) = clients.get_mut(&number) else {
+        let Some(client) = clients.get_mut(number) else {
             // Its connection has ended meanwhile.
             drop(clients);
-            self.forget(number);
+            self.forget(*number);
             return Ok(());
         };
-        client.signals = Some(subscribed?);
+        let before = client.signals.replace(subscribed?);
+        drop(clients);
+        // Without the lock: what has ended is let go.
+        drop(before);
         told
     }
 

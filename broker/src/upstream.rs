@@ -24,12 +24,13 @@ use crate::config::BreakerConfig;
 use crate::forwarded_call::ForwardedCall;
 use crate::frontend::Frontend;
 use crate::hops;
+use crate::listening::Listeners;
 use crate::metrics::TargetMetrics;
 use crate::pass::Lanes;
 use crate::waiting_calls::{Admission, Next};
 use everywire::{Failure, Initiator, Kind, Object, Reference};
 use everywire_model::visit::WithHeaders;
-use everywire_model::{Encode, Expects, Incoming, Link, Method, Outcome, Sink, Target};
+use everywire_model::{Encode, Expects, Incoming, Method, Outcome, Sink, Target};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,8 +42,6 @@ use std::time::{Duration, Instant};
 const SEARCHES: u32 = 16;
 /// Calls that may wait for a connection of one way; more are refused as busy.
 const WAITING: usize = 4096;
-/// Threads that wait at one time for one target to be listened to. A thread may outlive its caller by as long as a target needs to greet.
-const LISTENING: usize = 256;
 
 /// What all ways to a target share.
 pub(crate) struct Common {
@@ -63,7 +62,9 @@ pub(crate) struct Upstream {
     pub(crate) identity: Option<TargetIdentity>,
     pub(crate) object: Object,
     /// Of a route without a contract, or with a callback contract: the ways of its callers.
-    lanes: Option<Lanes>,
+    pub(crate) lanes: Option<Lanes>,
+    /// Callers that listen to it.
+    pub(crate) listeners: Listeners,
     /// Whether a connection is being made: looked at without the lock.
     sought: AtomicBool,
     /// Calls that wait for it, the first first.
@@ -125,7 +126,8 @@ impl Upstream {
             metrics,
         });
         let (sought, line) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { common, identity, object, lanes, sought, line })
+        let listeners = Listeners::default();
+        Arc::new(Self { common, identity, object, lanes, listeners, sought, line })
     }
 
     /// The way of one caller to a target.
@@ -135,6 +137,7 @@ impl Upstream {
             identity: None,
             object,
             lanes: None,
+            listeners: Listeners::default(),
             sought: AtomicBool::new(false),
             line: Mutex::default(),
         })
@@ -150,48 +153,8 @@ impl Upstream {
         &self.common.name
     }
 
-    /// Has what the target says unasked go to a caller: see [`Lanes::listen`]. Its calls to this target wait for that, and nothing else does:
-    /// a thread waits for the target. Where `LISTENING` wait already, this one does. `tell` gets what went wrong.
-    pub(crate) fn listen(
-        self: &Arc<Self>,
-        link: &Arc<dyn Link>,
-        near: &Frontend,
-        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
-        tell: impl Fn(&Failure) + Send + 'static,
-    ) {
-        let Some(lanes) = &self.lanes else { return };
-        let (number, to, wire) = (link.serial_number(), Arc::downgrade(link), near.wire);
-        let apart = lanes.apart(link, near);
-        lanes.held.begin(number);
-        let this = Arc::clone(self);
-        let run = move || {
-            let Some(lanes) = &this.lanes else { return };
-            if let Err(failure) = lanes.listen(number, to, wire, &apart, fits) {
-                tell(&failure);
-            }
-            this.let_go(number);
-        };
-        if lanes.listening.fetch_add(1, Ordering::AcqRel) >= LISTENING {
-            everywire::blocking(run);
-            lanes.listening.fetch_sub(1, Ordering::AcqRel);
-            return;
-        }
-        let this = Arc::clone(self);
-        let counted = move || {
-            run();
-            if let Some(lanes) = &this.lanes {
-                lanes.listening.fetch_sub(1, Ordering::AcqRel);
-            }
-        };
-        if std::thread::Builder::new().name("listen".into()).spawn(counted).is_err() {
-            // Signals do not pass, but calls do.
-            lanes.listening.fetch_sub(1, Ordering::AcqRel);
-            self.let_go(number);
-        }
-    }
-
     /// Sends what was kept of a caller.
-    fn let_go(self: &Arc<Self>, number: u64) {
+    pub(crate) fn let_go(self: &Arc<Self>, number: u64) {
         let Some(lanes) = &self.lanes else { return };
         loop {
             match lanes.held.next(number) {

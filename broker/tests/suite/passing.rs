@@ -11,6 +11,7 @@ use everywire_tests::dbus_kitchen::org::example::{Kitchen, KitchenTick};
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
 use everywire_tests::shop::market::{FindError, Missing, Shop};
+use std::fs;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -456,6 +457,40 @@ fn calls_properties_and_signals_of_d_bus_pass() {
     kitchen.fire(100).unwrap();
     let all = ticked.wait_timeout_while(ticks.lock().unwrap(), LONG, |ticks| ticks.len() < 100).unwrap().0;
     assert!(all.iter().copied().eq(0..100), "{all:?}");
+}
+
+/// A target that is not there when a caller comes, and one that goes away, are listened to when they are there (again): the caller's own
+/// connection stands, so that nothing would tell it to listen anew.
+#[test]
+fn signals_of_a_target_go_on_behind_its_restart() {
+    let scratch = Scratch::new();
+    let at = |name: &str| format!("dbus+unix://{}", scratch.path(name));
+    let _broker = start(&format!(
+        "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"kitchen\"\nto = \"{}\"\n",
+        at("front.bus"),
+        at("backend.bus"),
+    ));
+    let client = Node::new();
+    let kitchen = client.connect::<dyn Kitchen>(&format!("{}#{KEY}", at("front.bus"))).unwrap();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&heard);
+    let _listening = kitchen.signals().on(move |_: KitchenTick| {
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    kitchen.title().unwrap_err();
+    for _ in 0..2 {
+        let _ = fs::remove_file(scratch.path("backend.bus"));
+        let backend = Node::new();
+        let _own = Galley::export(&backend, KEY);
+        backend.listen(&at("backend.bus")).unwrap();
+        let before = heard.load(Ordering::SeqCst);
+        // What is emitted before the broker listens is lost, so that one is not enough.
+        until("signals come", || {
+            let _ = kitchen.fire(1);
+            heard.load(Ordering::SeqCst) > before
+        });
+        backend.stop();
+    }
 }
 
 /// Where signals go to whoever is connected, each target is listened to before it gets a caller's first call. A target that takes
