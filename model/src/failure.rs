@@ -10,8 +10,9 @@
 //! Invariants.
 //! * It is one pointer wide, so that the good path of every `Result` stays small; making one costs an
 //!   allocation, and is never on the good path.
-//! * `Completed::No` is said only where the servant cannot have run. It is what a new failure says: whoever
-//!   reports of a call that has left says otherwise.
+//! * `Completed::No` is said only where the servant cannot have run, or says itself that it did nothing (`Failure::declined`). It
+//!   is what a new failure says: whoever reports of a call that has left says otherwise, and so does whoever answers with what a
+//!   servant returned.
 //! * Words of kinds and names of violations are stable: metrics, JSON and tests count by them. New kinds come
 //!   last.
 //! * Places are put in front as a failure goes outwards, so they read from the outside to the inside.
@@ -35,6 +36,8 @@ struct Details {
     kind: Kind,
     initiator: Initiator,
     completed: Completed,
+    /// A servant has said that it does nothing for the call.
+    declined: bool,
     message: String,
     code: Option<String>,
     place: String,
@@ -128,6 +131,7 @@ impl Failure {
             kind,
             initiator,
             completed: Completed::No,
+            declined: false,
             message: message.into(),
             code: None,
             place: String::new(),
@@ -211,7 +215,22 @@ impl Failure {
     #[must_use]
     pub fn with_completed(mut self, completed: Completed) -> Self {
         self.0.completed = completed;
+        self.0.declined = false;
         self
+    }
+
+    /// The same failure of a servant that has done nothing for the call and will not: its caller may try again, here or elsewhere. Without this,
+    /// a failure that a servant returns says that the call ran to its end.
+    #[must_use]
+    pub fn declined(mut self) -> Self {
+        (self.0.completed, self.0.declined) = (Completed::No, true);
+        self
+    }
+
+    /// The same failure as a servant's: the call has run, unless the servant declined it.
+    pub(crate) fn of_servant(&self) -> Option<Self> {
+        let ran = self.0.completed == Completed::No && !self.0.declined;
+        ran.then(|| self.clone().with_completed(Completed::Yes))
     }
 
     /// The same failure, at a place: an endpoint, an operation, a parameter. Outer places are put in front.

@@ -8,6 +8,7 @@ use crate::restarts::{COURSES, Course, Gate, Held, LONG, call, caller};
 use everywire::layer::{AllowList, CallRecord, Ending, Layer, Limit, Next, Retry, TimeLimit, Trace};
 use everywire::model::{Answer, Completed, Request};
 use everywire::{Builder, Failure, Initiator, Kind, Node};
+use everywire_tests::kitchen::interop::Listener;
 use everywire_tests::peers::here;
 use everywire_tests::servants::Galley;
 use everywire_tests::servants::dbus::KEY;
@@ -242,6 +243,56 @@ fn a_call_that_failed_is_served_again_where_that_changes_nothing() {
             server.stop();
             assert!(told.try_recv().is_err(), "{what}: answered twice");
             assert_eq!(limit.under_way(), 0, "{what}");
+        }
+    });
+}
+
+/// Fails as somebody whom it needs did, after it has done something of its own; or declines before that.
+struct Careless {
+    failure: Failure,
+    ran: AtomicU32,
+}
+
+impl Listener for Careless {
+    fn heard(&self, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+    fn ask(&self, _: i32) -> Result<i32, Failure> {
+        self.ran.fetch_add(1, Ordering::SeqCst);
+        Err(self.failure.clone())
+    }
+}
+
+/// A new failure says that the call which it tells of never began. Of the servant's own call that would be wrong: it ran once, whatever stands
+/// before it may repeat only what did not run, and no wire says that it did not.
+#[test]
+fn a_call_runs_once_whose_servant_fails_as_others_did() {
+    const DBUS: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
+    everywhere("careless", |course, socket| {
+        let kinds = [Kind::Unreachable, Kind::Busy, Kind::NoObject, Kind::NoOperation, Kind::Refused];
+        for (number, kind) in kinds.into_iter().enumerate() {
+            for declines in [false, true] {
+                let what = format!("{}: {kind}, declines: {declines}", course.name);
+                let new = Failure::new(kind, Initiator::Peer, "the store is away");
+                // As a call over D-Bus fails that finds nobody.
+                let new = if kind == Kind::Unreachable { new.with_code(DBUS) } else { new };
+                let failure = if declines { new.declined() } else { new };
+                let servant = Arc::new(Careless { failure, ran: AtomicU32::new(0) });
+                let server: Node = Node::builder().layer(Retry::new(2)).build().into();
+                server.export::<dyn Listener>("counter", Arc::clone(&servant) as Arc<dyn Listener>);
+                let socket = socket.with_extension(format!("{number}{declines}"));
+                server.listen(&course.listen(&socket)).unwrap();
+                let client = Node::new();
+                let listener = client.connect::<dyn Listener>(&course.reference(&socket)).unwrap();
+                let failure = listener.ask(1).unwrap_err();
+                let repeated = declines && [Kind::Unreachable, Kind::Busy].contains(&kind);
+                assert_eq!(
+                    servant.ran.load(Ordering::SeqCst),
+                    if repeated { 3 } else { 1 },
+                    "{what}: {failure:?}"
+                );
+                assert!(declines || failure.completed() != Completed::No, "{what}: {failure:?}");
+            }
         }
     });
 }

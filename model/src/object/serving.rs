@@ -280,7 +280,9 @@ impl Request {
         is_first
     }
 
-    /// Replies with the result of the servant.
+    /// Replies with the result of the servant. A failure that says the call never began (as new ones do) says then that it ended, unless
+    /// the servant declined the call ([`Failure::declined`]): it has run, and may have done something before it failed or before a call of
+    /// its own was refused.
     pub fn reply<R: MarshalList, E: Raises>(&mut self, result: Result<R, E>) -> Result<(), Failure> {
         if self.begin_answer() {
             match (result, self.operation()) {
@@ -289,7 +291,12 @@ impl Request {
                     Answer::Done(&|sink: &mut dyn Sink| results.marshal_list(&operation.results, sink)),
                 ),
                 (Ok(_), None) => {}
-                (Err(error), _) => error.answer(&mut |answer| self.link.answer(self.incoming.id, answer)),
+                (Err(error), _) => error.answer(&mut |answer| match answer {
+                    Answer::Failed(failure) if let Some(ended) = failure.of_servant() => {
+                        self.link.answer(self.incoming.id, Answer::Failed(&ended));
+                    }
+                    answer => self.link.answer(self.incoming.id, answer),
+                }),
             }
         }
         Ok(())

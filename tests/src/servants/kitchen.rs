@@ -151,7 +151,9 @@ impl Kitchen for Cook {
     }
     fn judge(&self, code: i32) -> Result<i32, JudgeError> {
         match code {
-            13 => Err(Failure::new(Kind::Refused, Initiator::User, "thirteen is not allowed").into()),
+            13 => {
+                Err(Failure::new(Kind::Refused, Initiator::User, "thirteen is not allowed").declined().into())
+            }
             ..0 => Err(Refused { why: "negative".to_owned(), code, mood: Colour::Blue }.into()),
             0 => Err(Empty {}.into()),
             _ => Ok(code + 1),

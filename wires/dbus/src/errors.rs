@@ -51,6 +51,11 @@ const STANDARD: &[(&str, Kind)] = &[
 /// else says nothing of that, since whoever has it may have lost a peer of its own in the middle of the call.
 const UNDELIVERED: &[&str] = &["ServiceUnknown", "NameHasNoOwner"];
 
+/// Whether a bus answers so where there was nobody to give the call to.
+fn is_undelivered(name: &str) -> bool {
+    name.strip_prefix(ERRORS).is_some_and(|name| UNDELIVERED.contains(&name))
+}
+
 /// What stands before the name of an error of the system, as sd-bus and its services have it (sd_bus_error(3)).
 const SYSTEM_ERRORS: &str = "System.Error.";
 /// Errors of the system, and what they mean; for a kind that the standard has no name for, the first of its
@@ -85,14 +90,17 @@ pub(crate) fn kind(name: &str) -> Kind {
 /// The name that a failure is answered with: the one that it came with, if that is a valid name; else one for
 /// its kind.
 pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
+    let began = failure.completed() != Completed::No;
     if let Some(code) = failure.code()
         && names::is_interface(code.as_bytes())
+        // Of a servant whose own call found nobody.
+        && !(began && is_undelivered(code))
     {
         return Cow::Borrowed(code);
     }
     // A call that never began is told as the bus tells it, so that the caller may try again.
     if matches!(failure.kind(), Kind::Unreachable | Kind::WrongWire)
-        && failure.completed() == Completed::No
+        && !began
         && let Some(undelivered) = UNDELIVERED.first()
     {
         return Cow::Owned(format!("{ERRORS}{undelivered}"));
@@ -100,6 +108,8 @@ pub(crate) fn name(failure: &Failure) -> Cow<'_, str> {
     let kind = match failure.kind() {
         Kind::Malformed | Kind::BadReference => Kind::BadArgument,
         Kind::WrongWire => Kind::Unreachable,
+        // Their names say that nothing was done.
+        Kind::NoObject | Kind::NoOperation if began => Kind::Internal,
         kind => kind,
     };
     let named =
@@ -138,7 +148,7 @@ pub(crate) fn outcome(name: &str, raises: &[Hold<Struct>], body: Body, from_bus:
 pub(crate) fn failure(name: &str, body: &Body, from_bus: bool) -> Failure {
     let message = text(body).unwrap_or_else(|| "the peer answered with an error".to_owned());
     let kind = kind(name);
-    let undelivered = name.strip_prefix(ERRORS).is_some_and(|name| UNDELIVERED.contains(&name));
+    let undelivered = is_undelivered(name);
     let completed = match kind {
         Kind::NoObject | Kind::NoOperation => Completed::No,
         Kind::BadArgument | Kind::Refused if from_bus => Completed::No,

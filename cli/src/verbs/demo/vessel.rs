@@ -72,7 +72,8 @@ impl MemoryTank {
     /// Pours litres in, or out, and returns the new level. A change of the level is told to whoever
     /// watches the attribute.
     fn pour(&self, litres: f64, out: bool) -> Result<f64, Failure> {
-        let refused = |message: String| Failure::new(Kind::BadArgument, Initiator::User, message);
+        // Nothing was poured.
+        let refused = |message: String| Failure::new(Kind::BadArgument, Initiator::User, message).declined();
         if !(litres.is_finite() && litres >= 0.0) {
             return Err(refused("litres are a finite number, and no negative one".into()));
         }

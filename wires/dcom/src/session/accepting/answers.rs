@@ -81,8 +81,13 @@ impl Accepting {
 
     /// Answers with a failing HRESULT where the caller can expect one, else with a fault.
     pub(super) fn put_failure(&mut self, serving: &InboundCall, failure: &Failure) {
+        let ran = failure.completed() == Completed::Yes;
         // What no servant saw is the runtime's to tell, not an object's.
         let fault = match failure.kind() {
+            _ if ran && serving.orpc => None,
+            // The servant has chosen its status.
+            _ if ran && failure.code().is_some() => Some(hresult::fault_status(failure)),
+            _ if ran => Some(hresult::not_denying(hresult::fault_status(failure))),
             Kind::NoObject if serving.orpc && failure.code().is_none() => Some(hresult::RPC_E_DISCONNECTED),
             Kind::NoObject | Kind::NoOperation if failure.code().is_none() => Some(hresult::NCA_OP_RNG_ERROR),
             Kind::Malformed if failure.initiator() == Initiator::Peer => Some(hresult::NCA_FAULT_NDR),
@@ -107,7 +112,7 @@ impl Accepting {
                     if failure.message().is_empty() { Vec::new() } else { vec![error_extent(&info)] };
                 match self.put_failed(serving, code, extensions) {
                     Ok(()) => return,
-                    Err(_) if failure.completed() == Completed::Maybe => hresult::not_denying(code),
+                    Err(_) if failure.completed() != Completed::No => hresult::not_denying(code),
                     Err(_) => code,
                 }
             }
