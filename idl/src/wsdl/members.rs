@@ -36,8 +36,6 @@ pub(super) struct MemberPosition {
     /// The number of the choice that it alone is an alternative of. None where it is part of an alternative
     /// of several members.
     pub(super) choice: Option<u32>,
-    /// Whether it is a parameter: the namespace of parameters is noted once for the message, not at each of them.
-    pub(super) parameter: bool,
     /// Whether XmlSerializer writes the type: values that may be missing are left out.
     pub(super) serialized: bool,
 }
@@ -288,7 +286,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         (local, typed): (String, Typed),
         place: MemberPosition,
     ) -> Option<(Field, Typed)> {
-        let elsewhere = self.elsewhere(of, element, global.as_ref().filter(|_| !place.parameter));
+        let elsewhere = self.elsewhere(of, element, global.as_ref());
         let field = |shape| {
             let shape = match &elsewhere {
                 Some(namespace) => marks::within(namespace, shape),

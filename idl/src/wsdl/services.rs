@@ -86,8 +86,8 @@ struct Style {
 struct Content {
     /// The element around the parameters.
     wrapper: Option<QName>,
-    /// The namespace of the members in the wrapper, where it is another; of parameters that stand alone, where it is not
-    /// that of the port type.
+    /// The namespace of parameters that stand alone, where it is not that of the port type. In a wrapper each member says
+    /// where it is of another.
     members: Option<String>,
     /// Whether parameters stand alone in the body.
     bare: bool,
@@ -392,18 +392,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                         let serialized = around
                             .one("sequence")
                             .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
-                        let place =
-                            MemberPosition { serialized, parameter: true, ..MemberPosition::default() };
+                        let place = MemberPosition { serialized, ..MemberPosition::default() };
                         let mut inner = Vec::new();
                         for (member, alternative) in
                             sequence.into_iter().filter(|(member, _)| !is_schema(member))
                         {
                             let place = MemberPosition { alternative, ..place };
-                            if let Some(global) = member.qname("ref")
-                                && global.namespace != element.namespace
-                            {
-                                content.members = Some(global.namespace);
-                            }
                             let (field, _) = self.types.member(&element, member, place)?;
                             let is_result = output && is_beside_result(operation, &inner, &field.name);
                             if taken.insert(field.name.clone()) || is_result {

@@ -122,6 +122,40 @@ fn repeated_parameters_of_another_namespace_are_printed_so() {
     assert!(text.contains("<xs:element name=\"Far\" type=\"xs:int\"/>"), "{text}");
 }
 
+/// An element is in the namespace of the schema that declares it (XML Schema 1.0, 3.3.2): one that is referred to says nothing
+/// about those beside it.
+#[test]
+fn a_parameter_of_another_namespace_leaves_the_others_in_theirs() {
+    let wrapper = |name: &str, members: &str| {
+        format!(
+            "<xs:element name=\"{name}\"><xs:complexType><xs:sequence>{members}</xs:sequence></xs:complexType></xs:element>"
+        )
+    };
+    let (far, near) = ("<xs:element ref=\"u:Far\"/>", "<xs:element ref=\"u:Near\" minOccurs=\"0\"/>");
+    let (b, c) = ("<xs:element name=\"B\" type=\"xs:string\"/>", "<xs:element name=\"C\" type=\"xs:int\"/>");
+    let schema = wrapper("Ask", &[b, far, c].concat()) + &wrapper("AskResponse", &[b, far, near].concat());
+    let contract = read(&described(&schema, "s:Ask", "s:AskResponse"));
+    let spaces = |contract: &Contract| {
+        let interface = only(contract);
+        let operation = &interface.operations[0];
+        [(false, &operation.arguments), (true, &operation.results)].map(|(reply, shape)| {
+            let around = names::members(Some(interface), operation, reply);
+            let placed = |field: &everywire_model::shape::Field| {
+                format!("{{{}}}{}", marks::namespace(&field.shape).unwrap_or(&around), field.name)
+            };
+            shape.fields().iter().map(placed).collect::<Vec<_>>().join(" ")
+        })
+    };
+    let wanted = ["{urn:s}B {urn:u}Far {urn:s}C", "{urn:s}B {urn:u}Far {urn:u}Near"];
+    assert_eq!(spaces(&contract), wanted);
+    let text = printed(&contract);
+    assert_eq!(spaces(&read(&text)), wanted, "{text}");
+    assert!(
+        text.contains("name=\"B\"") && !text.contains(":B\"/>"),
+        "only what is elsewhere is referred to: {text}"
+    );
+}
+
 /// Details that are a text alone, as `FaultException<string>` has them, and those of rpc/encoded services, whose parts have
 /// types and no elements.
 #[test]
