@@ -318,7 +318,7 @@ fn listening(name: &str) -> Option<bool> {
 }
 
 /// The number of the operation that a request asks for: by its action, or in Clark notation by the first element of its
-/// body.
+/// body, or by nothing where it has neither.
 #[must_use]
 pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
     let asked = std::str::from_utf8(asked).ok()?;
@@ -343,10 +343,14 @@ pub fn index_of(interface: &Interface, asked: &[u8]) -> Option<usize> {
         let first = found.next();
         first.filter(|_| found.next().is_none()).map(|(at, _)| at)
     };
-    // Neither an action nor a body: an operation without arguments, and without an element around them.
+    // Neither an action nor a body: an operation without arguments, and without an element around them. Not one that is known
+    // by its action alone, as WS-Transfer's Get, which is served beside every contract.
     if asked.is_empty() {
         return only(&|operation| {
-            operation.arguments.fields().is_empty()
+            let noted = |what: &str| note(&operation.notes, what);
+            let said = noted(names::SOAP_ACTION).or_else(|| noted("wcf:action"));
+            said.is_none_or(str::is_empty)
+                && operation.arguments.fields().is_empty()
                 && names::request_wrapper(Some(interface), operation).is_none()
         });
     }

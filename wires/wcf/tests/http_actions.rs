@@ -130,3 +130,57 @@ fn each_port_is_told_the_action_of_its_own_binding() {
     let found = |asked: &str| plan::index_of(interface, asked.as_bytes());
     assert_eq!(["urn:one", "urn:two", "urn:three", "urn:five"].map(found), [Some(0), Some(0), Some(0), None]);
 }
+
+/// An envelope with addressing and this action.
+fn addressed(action: &str, body: &str) -> String {
+    format!(
+        "<s:Envelope xmlns:s='http://www.w3.org/2003/05/soap-envelope' xmlns:a='http://www.w3.org/2005/08/addressing'><s:Header>\
+         <a:Action>{action}</a:Action><a:MessageID>urn:uuid:0000aaaa-0000-0000-0000-000000000001</a:MessageID></s:Header>\
+         <s:Body>{body}</s:Body></s:Envelope>"
+    )
+}
+
+/// An empty action is no name of an operation: neither of one without parts, nor of WS-Transfer's Get. The body tells.
+#[test]
+fn an_empty_action_with_addressing_leaves_it_to_the_body() {
+    let say = "<Say xmlns='http://tempuri.org/'><text>x</text></Say>";
+    let turn = "<Turn xmlns='http://tempuri.org/'><data>eA==</data></Turn>";
+    for contract in [interface(), noted("wcf:action", "")] {
+        let place = place_with("wshttp://127.0.0.1:8000?security=none", &contract);
+        let standing = place.wire_state.as_ref().unwrap().servants();
+        let mut session = http::Accepting::new(&place);
+        let other = "<Other xmlns='http://tempuri.org/'/>";
+        // `Give` has nothing in its body, and the description says that its action is empty.
+        let cases =
+            [(say, Some(0)), (turn, Some(1)), (say, Some(0)), (turn, Some(1)), (other, None), ("", Some(3))];
+        for (body, index) in cases {
+            let envelope = addressed(" ", body);
+            let headers = "Content-Type: application/soap+xml; charset=utf-8\r\n";
+            send(&mut session, &post("/echo", headers, envelope.as_bytes())).unwrap();
+            let call = calls(&mut session).remove(0);
+            assert_eq!(plan::index_of(&contract, &call.operation), index, "{body}");
+            for servant in &standing {
+                assert_eq!(plan::index_of(servant.interface(), &call.operation), None, "{body}");
+            }
+            session.answer(call.id, Answer::Failed(&Failure::malformed("seen", 0))).unwrap();
+            told(&mut session);
+        }
+    }
+}
+
+/// `[OperationContract(Action = "")]` of .NET: a request that we write finds its operation.
+#[test]
+fn an_operation_whose_action_is_empty_is_called() {
+    let contract = noted("wcf:action", "");
+    let mut server = http::Accepting::new(&place_with("wshttp://127.0.0.1:8000?security=none", &contract));
+    let way = way("wshttp://127.0.0.1:8000/echo?security=none");
+    let operation = &contract.operations[0];
+    let arguments = Values(&operation.arguments, vec![Value::Text("x".into())]);
+    let method = Method::Typed { interface: Some(&contract), operation };
+    let call = Call { profile: &way, method, arguments: &arguments, expects: Expects::Reply };
+    let mut client = connecting(&way);
+    client.start(std::time::Instant::now(), &call).unwrap();
+    send(&mut server, &sent(&mut client)).unwrap();
+    let call = calls(&mut server).remove(0);
+    assert_eq!(plan::index_of(&contract, &call.operation), Some(0));
+}

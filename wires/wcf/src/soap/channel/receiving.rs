@@ -328,13 +328,13 @@ impl SoapChannel {
             return self.refuse_request(head, said, Vec::new());
         }
         // Without addressing the transport says what is asked: SOAPAction, or the header that WCF's routers
-        // leave; or the body does.
+        // leave; or the body does. An empty action says nothing anywhere: several operations may have it.
+        let within = head.action.as_deref().filter(|a| !a.is_empty());
         let said = if self.dialect.addressing {
-            head.action.as_deref()
+            within
         } else {
             let shared = |said: &str| self.node.as_ref().is_some_and(|node| node.is_shared(key, said));
-            let said = action.filter(|a| !a.is_empty());
-            said.or_else(|| head.action.as_deref().filter(|a| !a.is_empty())).filter(|said| !shared(said))
+            action.filter(|a| !a.is_empty()).or(within).filter(|said| !shared(said))
         };
         let asked = match said {
             Some(action) => action.to_owned(),
