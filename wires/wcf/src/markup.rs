@@ -195,7 +195,7 @@ fn declared<'s>(attribute: &'s Attribute<'_>) -> Option<&'s str> {
 }
 
 /// The prefix of a text that may be a qualified name: nobody but its reader knows.
-fn looks_qualified(text: &str) -> Option<&str> {
+pub(crate) fn looks_qualified(text: &str) -> Option<&str> {
     let (prefix, local) = text.trim().split_once(':')?;
     (is_local(prefix) && is_local(local)).then_some(prefix)
 }

@@ -252,6 +252,18 @@ fn shown(body: &Body) -> Vec<(String, String, bool)> {
         .collect()
 }
 
+/// Qualified names in values mean what they meant in their envelope.
+#[test]
+fn shown_headers_declare_the_prefixes_of_their_values() {
+    let others = "<k:Ctx xmlns:k='urn:k' xmlns:b='urn:b' xmlns:p1='urn:p' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'>\
+         <item n='c' i:type='b:T'>p1:v</item><b:q xmlns:b='urn:c'>b:w</b:q><r>x:y</r></k:Ctx>";
+    let mut chain = Chain::new(Dialect::WS, &remote_object());
+    chain.front.hand_over(&strange(others), None).unwrap();
+    let wanted = "<item xmlns=\"\" n=\"c\" xmlns:q1=\"http://www.w3.org/2001/XMLSchema-instance\" q1:type=\"b:T\" \
+         xmlns:b=\"urn:b\" xmlns:p1=\"urn:p\">p1:v</item><q xmlns=\"urn:c\" xmlns:b=\"urn:c\">b:w</q><r xmlns=\"\">x:y</r>";
+    assert_eq!(shown(&chain.front.incoming().body)[0].1, wanted);
+}
+
 #[test]
 fn headers_are_kept_changed_and_removed() {
     let contract = remote_object();

@@ -173,22 +173,30 @@ fn list(bytes: &[u8], quotas: &ReaderQuotas) -> Visit<Vec<Header>> {
 fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
     let (mut plain, mut marked, mut open) = (String::new(), text::Writer::new(), Vec::new());
     let mut has_elements = false;
+    // Prefixes that the start tag before this place declares for values; None where something is behind the tag already.
+    let mut declared: Option<Vec<String>> = None;
     loop {
         match cursor.next()? {
             CursorEvent::Open(element) => {
                 has_elements = true;
-                start(&element, &mut marked);
+                declared = Some(start(cursor, &element, &mut marked));
                 open.push(element.local);
             }
             CursorEvent::Text(text) => {
                 let text = text.into_text();
+                if let Some(mut known) = declared.take_if(|_| !text.is_empty()) {
+                    declare(cursor, &text, &mut known, &mut marked);
+                }
                 plain.push_str(&text);
                 marked.text(&text);
             }
-            CursorEvent::Close => match open.pop() {
-                Some(local) => marked.end("", &local),
-                None => break,
-            },
+            CursorEvent::Close => {
+                declared = None;
+                let Some(local) = open.pop() else { break };
+                // What has nothing in it has an end tag, too.
+                marked.raw(b"");
+                marked.end("", &local);
+            }
             CursorEvent::End => break,
         }
         if marked.len() > most {
@@ -200,21 +208,39 @@ fn content(cursor: &mut Cursor<'_>, most: usize) -> Visit<String> {
     Ok(if has_elements { String::from_utf8(marked.into_bytes()).unwrap_or_default() } else { plain })
 }
 
-/// Appends a start tag that declares what it needs.
-fn start(element: &Element<'_>, xml: &mut text::Writer) {
+/// Appends a start tag, which stays open, with what it needs; the prefixes that it declares for values.
+fn start(cursor: &Cursor<'_>, element: &Element<'_>, xml: &mut text::Writer) -> Vec<String> {
     xml.start("", &element.local);
     xml.xmlns("", &element.namespace);
+    // A value may be a qualified name, whose prefix must not be one of those that are made here.
+    let letter = ["p", "q", "r"].into_iter().find(|letter| !cursor.declares(letter)).unwrap_or("attribute");
+    let made = |(number, _)| format!("{letter}{number}");
+    let named =
+        element.attributes.iter().enumerate().filter(|(_, attribute)| !attribute.namespace.is_empty());
+    let mut known: Vec<String> = named.map(made).collect();
     for (number, attribute) in element.attributes.iter().enumerate() {
         if attribute.namespace.is_empty() {
             xml.attribute("", &attribute.local, &attribute.value);
         } else {
-            let prefix = format!("p{number}");
+            let prefix = format!("{letter}{number}");
             xml.xmlns(&prefix, &attribute.namespace);
             xml.attribute(&prefix, &attribute.local, &attribute.value);
         }
+        declare(cursor, &attribute.value, &mut known, xml);
     }
-    // What has nothing in it has an end tag, too.
-    xml.raw(b"");
+    known
+}
+
+/// Declares the prefix of a value that may be a qualified name, where its document does.
+fn declare(cursor: &Cursor<'_>, value: &str, known: &mut Vec<String>, xml: &mut text::Writer) {
+    let Some(prefix) = markup::looks_qualified(value).filter(|prefix| *prefix != "xml") else { return };
+    if known.iter().any(|before| before == prefix) {
+        return;
+    }
+    if let Some(namespace) = cursor.declared(prefix) {
+        xml.xmlns(prefix, namespace);
+        known.push(prefix.to_owned());
+    }
 }
 
 #[cfg(test)]

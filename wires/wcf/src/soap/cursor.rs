@@ -316,8 +316,13 @@ impl<'a> Cursor<'a> {
         self.declared(prefix).is_some_and(|held| held == namespace)
     }
 
+    /// Whether a prefix that begins with these letters is declared here.
+    pub(super) fn declares(&self, beginning: &str) -> bool {
+        self.scope.iter().any(|(_, held, _)| held.starts_with(beginning))
+    }
+
     /// The namespace that was declared for a prefix.
-    fn declared(&self, prefix: &str) -> Option<&Cow<'a, str>> {
+    pub(super) fn declared(&self, prefix: &str) -> Option<&Cow<'a, str>> {
         self.scope.iter().rev().find(|(_, held, _)| held == prefix).map(|(.., namespace)| namespace)
     }
 
