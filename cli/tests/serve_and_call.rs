@@ -221,6 +221,8 @@ fn a_line_that_cannot_be_read_fails_its_call_at_once() {
         (r#"{"return": 1e400}"#, "number out of range"),
         (r#"{"return": 1, "return": 2}"#, "the member `return` stands there twice"),
         ("{'return': 1}", "key must be a string"),
+        // The line is a list of answers then.
+        ("[]", "a line is not a JSON object"),
     ] {
         let said = bank.call(&["garbles", results]);
         assert!(said.failed(1)[1].contains(what), "{}", said.err);

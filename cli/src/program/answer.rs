@@ -13,8 +13,8 @@ use super::{asked, lines};
 use everywire::model::failure::Completed;
 use everywire::model::visit::WithHeaders;
 use everywire::model::{Answer, Hold, Operation, Shape, Sink};
-use everywire::{Failure, Initiator, Interface, Kind};
-use everywire_dynamic::json::{self, NodeNotation};
+use everywire::{Failure, Initiator, Interface, Kind, Value};
+use everywire_dynamic::json::{self, JsonMismatch, NodeNotation};
 use everywire_dynamic::{headers, wording::last_part};
 use serde_json::{Map, Value as Json};
 use std::io;
@@ -87,8 +87,7 @@ fn results(
     let status = said.get("code").map_or(Ok(0), status)?;
     let headers = said.get("headers").map(headers::given).transpose()?;
     let said = said.get("results").filter(|said| !said.is_null()).unwrap_or(&nothing);
-    let mut value =
-        json::read(&operation.results, said, "results", words).map_err(|misfit| misfit.to_string())?;
+    let mut value = read_results(&operation.results, said, words).map_err(|misfit| misfit.to_string())?;
     asked::name(call, operation, &mut value, words);
     let values = |sink: &mut dyn Sink| {
         sink.status(status)?;
@@ -101,6 +100,21 @@ fn results(
         None => call.request.answer(Answer::Done(&values)),
     }
     Ok(())
+}
+
+/// The results as values. Where the operation returns nothing, `"return": null` says so: programs that serve any operation write what
+/// their function returned.
+fn read_results(list: &Shape, said: &Json, words: &NodeNotation) -> Result<Value, JsonMismatch> {
+    let returns = || list.fields().iter().any(|field| field.name == "return");
+    if let Json::Object(given) = said
+        && given.get("return").is_some_and(Json::is_null)
+        && !returns()
+    {
+        let rest = given.iter().filter(|(name, _)| *name != "return");
+        let rest = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+        return json::read(list, &Json::Object(rest), "results", words);
+    }
+    json::read(list, said, "results", words)
 }
 
 /// The code with which an operation succeeded: `"0x00000001"`, or a number. Negative numbers are

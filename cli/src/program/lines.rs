@@ -14,8 +14,9 @@ const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
 pub(crate) struct Unreadable {
     /// Why, for a note.
     pub(crate) why: String,
-    /// The call that it was to answer, as far as that can be seen: whoever made it need not wait.
-    pub(crate) id: Option<u64>,
+    /// The calls that it was to answer, as far as they can be seen: whoever made them need not wait. More than one where it is a
+    /// list of answers.
+    pub(crate) ids: Vec<u64>,
 }
 
 /// A line as an object.
@@ -29,9 +30,14 @@ pub(crate) fn object(line: &[u8]) -> Result<Map<String, Json>, Unreadable> {
     });
     match read {
         Ok(Json::Object(object)) => Ok(object),
-        Ok(_) => Err(Unreadable { why: "a line is not a JSON object".into(), id: None }),
+        Ok(other) => {
+            let items = other.as_array().map(Vec::as_slice).unwrap_or_default();
+            let ids = items.iter().filter_map(|item| id(item.get("id")?)).collect();
+            Err(Unreadable { why: "a line is not a JSON object".into(), ids })
+        }
         Err(error) => {
-            Err(Unreadable { why: format!("a line cannot be read as JSON ({error})"), id: id_of(line) })
+            let ids = id_of(line).into_iter().collect();
+            Err(Unreadable { why: format!("a line cannot be read as JSON ({error})"), ids })
         }
     }
 }
@@ -139,7 +145,20 @@ mod tests {
             (b"{\"id\":", None),
             (b"Hello, {name}!", None),
         ] {
-            assert_eq!(object(line).unwrap_err().id, id, "{}", line.escape_ascii());
+            assert_eq!(object(line).unwrap_err().ids, Vec::from_iter(id), "{}", line.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_line_that_is_no_object_are_found() {
+        for (line, ids) in [
+            (&br#"[{"id": 7, "results": {"return": 5}}]"#[..], &[7][..]),
+            (br#"[{"id": 7}, {"id": "8", "fail": "x"}, {"results": {"id": 9}}, 3]"#, &[7, 8]),
+            (b"[7]", &[]),
+            (b"7", &[]),
+            (b"\"id\"", &[]),
+        ] {
+            assert_eq!(object(line).unwrap_err().ids, ids, "{}", line.escape_ascii());
         }
     }
 

@@ -229,10 +229,10 @@ impl Shared {
         let pending = |id| lock(&self.pending).as_mut().and_then(|pending| pending.remove(&id));
         let json = match lines::object(line) {
             Ok(json) => json,
-            Err(Unreadable { why, id }) => {
+            Err(Unreadable { why, ids }) => {
                 senseless(&why);
-                // Its caller would wait in vain.
-                if let Some(call) = id.and_then(pending) {
+                // Their callers would wait in vain.
+                for call in ids.into_iter().filter_map(pending) {
                     answer::unreadable(call, &why);
                 }
                 return;

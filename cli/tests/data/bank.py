@@ -20,7 +20,8 @@ for line in sys.stdin:
         results(call, return_=state["title"])
     elif operation == "_set_title":
         state["title"] = next(iter(given.values()))
-        results(call)
+        # As programs write it that serve any operation: it returns nothing.
+        results(call, return_=None)
     elif operation == "_get_number":
         results(call, return_=18446744073709551615)
     elif operation == "deposit":
@@ -60,7 +61,8 @@ for line in sys.stdin:
     elif operation == "lies":
         results(call, nonsense=1)
     elif operation == "garbles":
-        print('{"id": %d.0, "results": %s}' % (call["id"], given["results"]), flush=True)
+        line = '{"id": %d.0, "results": %s}' % (call["id"], given["results"])
+        print(f"[{line}]" if given["results"] == "[]" else line, flush=True)
 
 # The server ends: what it has asked is still answered.
 if state["parked"]:

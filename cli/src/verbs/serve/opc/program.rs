@@ -143,9 +143,10 @@ impl Shared {
         child::each_line(output, |line| {
             let taken = match lines::object(line) {
                 Ok(said) => self.take(&said),
-                Err(Unreadable { why, id }) => {
+                Err(Unreadable { why, ids }) => {
                     // Whoever writes need not wait for an answer that nobody can read.
-                    if let Some(answer) = id.and_then(|id| lock(&self.waiting).answers.remove(&id)) {
+                    let answer = |id| lock(&self.waiting).answers.remove(&id);
+                    for answer in ids.into_iter().filter_map(answer) {
                         let _ = answer.try_send(Code::FAIL);
                     }
                     Err(why)
