@@ -39,6 +39,12 @@ fn values_of_every_kind_survive() {
     assert_eq!(history["value"], json!({"return": [entry, entry], "most": 42, "complete": true}));
     let shown = bank.call(&["history", "[]", "41"]);
     assert_eq!(shown.good(), "return = []\nmost = 42\ncomplete = true");
+    // A list has the rest, whichever that is.
+    for words in [["history", "[]", "-d", "[41]"], ["history", "most=41", "-d", "[[]]"]] {
+        assert_eq!(bank.call(&words).good(), shown.good());
+    }
+    let twice = bank.call(&["history", "[]", "-d", "[[], 41]"]);
+    assert!(twice.failed(2)[1].contains("1 would be given twice"), "{}", twice.err);
 
     let value = |words: &[&str]| bank.call(&[words, &["--json"]].concat()).json()["value"]["return"].clone();
     assert_eq!(value(&["statement", "plain text"]), json!({"base64": "cGxhaW4gdGV4dA=="}));

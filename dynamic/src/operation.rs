@@ -6,8 +6,8 @@
 //!
 //! `arguments` fills one place for each argument of the operation: words first, by position or by
 //! `NAME=VALUE`, then what a document adds. Nothing is called before every place is filled, those of optional
-//! arguments too. A second word for an argument is a mistake; where a document gives an argument as well, the
-//! word counts.
+//! arguments too. A list fills the places that the words left open, in order. A second value for an argument is
+//! a mistake, in a word as in a document.
 //!
 //! All mistakes are the caller's (`Mistake`): no call has been made when they are told.
 
@@ -318,7 +318,7 @@ pub fn arguments(
     Ok(Value::Struct(named.collect()))
 }
 
-/// Takes from a document what the words did not give.
+/// Takes from a document what the words did not give. Nothing in it is passed over.
 fn fill_in(
     operation: &Operation,
     document: Json,
@@ -328,8 +328,21 @@ fn fill_in(
     let fields = operation.arguments.fields();
     let document: Map<String, Json> = match document {
         Json::Object(object) => object,
-        Json::Array(items) if items.len() <= fields.len() => {
-            fields.iter().zip(items).map(|(field, item)| (field.name.to_string(), item)).collect()
+        Json::Array(items) => {
+            let open: Vec<_> =
+                fields.iter().zip(values.iter()).filter(|(_, value)| value.is_none()).collect();
+            if items.len() > open.len() {
+                let (takes, given) = (counted(fields.len()), fields.len() - open.len());
+                let taken = match given {
+                    0 => String::new(),
+                    given if items.len() == fields.len() => format!("; {given} would be given twice"),
+                    given => format!("; {given} stood before it"),
+                };
+                let why =
+                    format!("{} takes {takes}, and the list has {}{taken}", operation.name, items.len());
+                return Err(misfitting(operation, "too many arguments", why).remedy(Remedy::Template));
+            }
+            open.into_iter().zip(items).map(|((field, _), item)| (field.name.to_string(), item)).collect()
         }
         _ => {
             let why = format!("an object with {} is expected", counted(fields.len()));
@@ -341,13 +354,13 @@ fn fill_in(
         else {
             return Err(misfitting(operation, UNFIT, format!("arguments: there is no `{name}`")));
         };
-        if value.is_none() {
-            let path = format!("arguments.{name}");
-            *value = Some(
-                json::read(&field.shape, &json, &path, notation)
-                    .map_err(|misfit| unfit(operation, &misfit))?,
-            );
+        if value.is_some() {
+            return Err(misfitting(operation, UNFIT, format!("`{name}` is given twice")));
         }
+        let path = format!("arguments.{name}");
+        *value = Some(
+            json::read(&field.shape, &json, &path, notation).map_err(|misfit| unfit(operation, &misfit))?,
+        );
     }
     Ok(())
 }
@@ -396,6 +409,20 @@ mod tests {
     use super::*;
     use everywire_model::shape::Field;
     use everywire_model::{Direction, Parameter, Shape};
+    use serde_json::json;
+
+    /// No references, as there are none here.
+    struct Nothing;
+    impl Notation for Nothing {
+        fn parse(&self, text: &str) -> Result<everywire::Reference, everywire::Failure> {
+            let (kind, by) = (everywire::Kind::BadReference, everywire::Initiator::User);
+            Err(everywire::Failure::new(kind, by, text.to_owned()))
+        }
+
+        fn print(&self, _: &everywire::Reference) -> String {
+            String::new()
+        }
+    }
 
     #[test]
     fn accessors_have_the_name_of_their_attribute_where_nobody_tells_of_attributes() {
@@ -447,17 +474,6 @@ mod tests {
     /// As fields of a struct: what may be empty may be missing.
     #[test]
     fn optional_arguments_may_be_missing() {
-        struct Nothing;
-        impl Notation for Nothing {
-            fn parse(&self, text: &str) -> Result<everywire::Reference, everywire::Failure> {
-                let (kind, by) = (everywire::Kind::BadReference, everywire::Initiator::User);
-                Err(everywire::Failure::new(kind, by, text.to_owned()))
-            }
-
-            fn print(&self, _: &everywire::Reference) -> String {
-                String::new()
-            }
-        }
         let parameter = |name: &'static str, shape| Parameter {
             direction: Direction::In,
             field: Field { name: name.into(), shape },
@@ -474,5 +490,42 @@ mod tests {
         assert_eq!(given(&["1"], None), Ok(whole.clone()));
         assert_eq!(given(&[], Some(serde_json::json!({"a": 1}))), Ok(whole));
         assert_eq!(given(&["b=1"], None), Err("missing: a".to_owned()));
+    }
+
+    /// A list fills what the words left open, in order; what has no place is told, and no value is lost.
+    #[test]
+    fn words_and_a_document_give_each_argument_once() {
+        let fields = ["a", "b", "c"].map(|name| Parameter {
+            direction: Direction::In,
+            field: Field { name: name.into(), shape: Shape::I32 },
+        });
+        let operation = Operation::new("weigh", fields.to_vec(), Shape::Void);
+        let given = |words: &[&str], document| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            match arguments(&operation, &words, Some(document), &Nothing) {
+                Ok(Value::Struct(values)) => Ok(values.into_iter().map(|(_, value)| value).collect()),
+                Ok(other) => Err(format!("{other:?}")),
+                Err(mistake) => Err(mistake.why().to_owned()),
+            }
+        };
+        let whole = || Ok::<_, String>([1, 2, 3].map(Value::Integer).to_vec());
+        assert_eq!(given(&[], json!([1, 2, 3])), whole());
+        assert_eq!(given(&["1"], json!([2, 3])), whole());
+        assert_eq!(given(&["b=2"], json!([1, 3])), whole());
+        assert_eq!(given(&["c=3", "1"], json!({"b": 2})), whole());
+        assert_eq!(given(&["1", "2", "3"], json!([])), whole());
+        for (words, document, why) in [
+            (
+                &["1"][..],
+                json!([1, 2, 3]),
+                "weigh takes 3 arguments, and the list has 3; 1 would be given twice",
+            ),
+            (&["1", "2"], json!([3, 4]), "weigh takes 3 arguments, and the list has 2; 2 stood before it"),
+            (&[], json!([1, 2, 3, 4]), "weigh takes 3 arguments, and the list has 4"),
+            (&["1", "3"], json!({"b": 2, "c": 3}), "`b` is given twice"),
+            (&["1"], json!([2]), "missing: c"),
+        ] {
+            assert_eq!(given(words, document), Err(why.to_owned()), "{words:?}");
+        }
     }
 }
