@@ -40,6 +40,7 @@ pub mod long_double;
 pub mod marshal;
 pub mod message;
 pub mod message_clock;
+pub mod ms_union;
 pub mod named_numbers;
 pub mod native;
 pub mod number_hasher;

@@ -61,3 +61,41 @@ fn a_string_in_an_array_of_a_fixed_size_is_text() {
     assert!(printed.contains("typedef struct text\n{\n    [string] char items[5];\n} text;"), "{printed}");
     assert!(printed.contains("    text *p;"), "{printed}");
 }
+
+#[test]
+fn ms_union_is_kept_of_interfaces_and_types() {
+    use everywire_model::ms_union;
+    let read = |attributes: &str, own: &str| {
+        let text = format!(
+            "[uuid(12345678-0001-0002-0003-1234567890ab), version(1.0){attributes}] interface msu {{
+             typedef [switch_type(long){own}] union U {{ [case(2)] long a; [case(3)] hyper b; }} U;
+             typedef union OWN switch (short kind) choice {{ case 1: long a; default: hyper b; }} OWN;
+             typedef struct S {{ long k; [switch_is(k)] union {{ [case(2)] long a; [case(3)] hyper b; }} in_place; }} S;
+             long put([in] long k, [in, switch_is(k)] U *u, [in] OWN *own, [in] S *s); }}"
+        );
+        parse(&text, "x.idl").unwrap_or_else(|e| panic!("{e}"))
+    };
+    let aligned = |contract: &Contract| -> Vec<bool> {
+        let unions = contract.definitions.iter().filter_map(|definition| match definition {
+            Definition::Type(Shape::Union(union)) => Some(ms_union::is(union)),
+            _ => None,
+        });
+        unions.collect()
+    };
+    // A union that holds its discriminator is none of those that it speaks of.
+    for (attributes, own, expected) in [
+        ("", "", [false, false, false]),
+        (", ms_union", "", [true, false, true]),
+        ("", ", ms_union", [true, false, false]),
+    ] {
+        let contract = read(attributes, own);
+        assert_eq!(aligned(&contract), expected, "{attributes}{own}");
+        let printed = comes_back(&contract);
+        assert_eq!(aligned(&parse(&printed, "printed.midl").unwrap()), expected, "{printed}");
+    }
+    // A method's own would need another type for the same name.
+    let text = "[uuid(12345678-0001-0002-0003-1234567890ab)] interface msu { [ms_union] long put([in] long k); long get(); }";
+    let contract = parse(text, "x.idl").unwrap();
+    let notes = &contract.interface("msu").unwrap().notes;
+    assert!(notes.iter().any(|(_, why)| why.contains("`put`: `ms_union` is only supported")), "{notes:?}");
+}

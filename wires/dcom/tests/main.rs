@@ -14,6 +14,7 @@ mod ndr_automation;
 mod ndr_oracle;
 mod ndr_rows;
 mod ndr_sizes;
+mod ndr_unions;
 mod ndr_variants;
 mod ndr_words;
 mod passing;

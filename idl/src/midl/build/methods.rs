@@ -13,7 +13,7 @@
 use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, TypeSpec, find, has};
 use super::places::Role;
 use super::types::{BINDING, HANDLE};
-use super::{Builder, Ty, doc, is_named};
+use super::{Builder, MS_UNION, Ty, doc, is_named};
 use crate::report::Span;
 use everywire_model::contract::SUCCESS;
 use everywire_model::shape::{Field, Name};
@@ -55,6 +55,10 @@ impl Builder<'_> {
         let attributes = &method.attributes;
         let ident = &method.declarator.ident;
         let access = access(attributes);
+        // A union has one form wherever it is used, so that there would have to be a second union for this method.
+        if has(attributes, MS_UNION) && !self.ms_union {
+            return self.stay("`ms_union` is only supported at interfaces and types, not at methods");
+        }
         let (mut parameters, retval) = self.parameters(method, style)?;
         let mut returns = retval.unwrap_or(Shape::Void);
         let result = self.result(method, style)?;

@@ -84,6 +84,9 @@ pub(super) struct Pointer {
     pub(super) levels: usize,
 }
 
+/// Asks for unions whose arms are aligned alike, at an interface, a type or a method (`everywire_model::ms_union`).
+const MS_UNION: &str = "ms_union";
+
 /// The most pointers behind the names of pointers: each typedef may add eight, and everything that follows
 /// them recurses.
 const LEVELS: usize = 16;
@@ -144,6 +147,10 @@ struct Builder<'a> {
     is_pidl: bool,
     /// The kind of pointers without an attribute, except at the top of parameters.
     pointer_default: PointerKind,
+    /// Whether the unions that are defined now are those of `ms_union`: it stands at the interface around, or at the type.
+    ms_union: bool,
+    /// The types in interfaces with `ms_union`, by the addresses of their items: types of pidl are defined where they are needed.
+    ms_unions: HashSet<usize>,
     /// Operations and parameters made so far, the inherited ones counted in each interface.
     inherited: usize,
     /// Bytes of the documentation of inherited operations so far; bounded by `DOCS`.
@@ -205,6 +212,8 @@ impl<'a> Builder<'a> {
             is_last: false,
             is_pidl: false,
             pointer_default: PointerKind::Unique,
+            ms_union: false,
+            ms_unions: HashSet::new(),
             inherited: 0,
             docs: 0,
         }
@@ -231,6 +240,10 @@ impl<'a> Builder<'a> {
                     let id = self.uuid(&item.attributes).unwrap_or_else(|| interface.ident.name.clone());
                     self.identify(&interface.ident.name, id);
                     self.announced.entry(interface.ident.name.as_str()).or_insert(item);
+                    if ast::has(&item.attributes, MS_UNION) {
+                        self.ms_unions
+                            .extend(interface.items.iter().map(|item| std::ptr::from_ref(item).addr()));
+                    }
                     self.announce(&interface.items);
                 }
                 ItemKind::Class(ident, _) => {
@@ -316,6 +329,15 @@ impl<'a> Builder<'a> {
         if self.is_pidl && !self.begins(item) {
             return;
         }
+        let aligned =
+            ast::has(&item.attributes, MS_UNION) || self.ms_unions.contains(&std::ptr::from_ref(item).addr());
+        let around = std::mem::replace(&mut self.ms_union, aligned);
+        self.defined(item);
+        self.ms_union = around;
+    }
+
+    /// Defines one thing whose surroundings are known.
+    fn defined(&mut self, item: &Item) {
         match &item.kind {
             ItemKind::Typedef(spec, declarators) => self.typedef(item, spec, declarators),
             // `enum X;` says no more than that there will be one.

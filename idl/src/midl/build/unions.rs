@@ -3,13 +3,13 @@
 //! Something must choose: a discriminator of its own, `switch_type`, or `switch_is` at its use. A union of C, which nothing
 //! chooses, has no form on a wire.
 
-use super::super::ast::{Arm, Attribute, Choice, find};
+use super::super::ast::{Arm, Attribute, Choice, find, has};
 use super::constants::labelled;
 use super::places::Role;
-use super::{Builder, Ty, Typed};
+use super::{Builder, MS_UNION, Ty, Typed};
 use crate::report::Span;
 use everywire_model::shape::{self, Field, Name, Union};
-use everywire_model::{Hold, Shape};
+use everywire_model::{Hold, Shape, ms_union};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -63,7 +63,10 @@ impl Builder<'_> {
         } else {
             self.arms(&name, arms, discriminator.as_ref().unwrap_or(&Shape::I64), span)
         };
+        // It does not speak of unions that hold their discriminators themselves.
+        let aligned = union.switch.is_none() && (self.ms_union || has(attributes, MS_UNION));
         let body = discriminator.zip(arms).map(|(discriminator, (arms, depth))| {
+            let discriminator = if aligned { ms_union::remarked(discriminator) } else { discriminator };
             let (name, id) = (Name::from(name), Name::default());
             (Union { name, id, discriminator, arms: Cow::Owned(arms) }, depth)
         });

@@ -14,7 +14,7 @@ use super::declare::{Declaration, DeclarationPosition};
 use super::{Printer, escaped, ident, is_known};
 use crate::unique::Unique;
 use everywire_model::shape::{Arm, Enum, Field, Pointer, PointerKind, Struct, TextKind, Union};
-use everywire_model::{Contract, Definition, Hold, Shape};
+use everywire_model::{Contract, Definition, Hold, Shape, ms_union};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -99,7 +99,8 @@ impl Printer {
         // at each use.
         let name = ident(&union.name);
         let discriminator = self.element(&union.discriminator);
-        let beside = self.switched.contains(union.name.as_ref());
+        let aligned = ms_union::is(union);
+        let beside = aligned || self.switched.contains(union.name.as_ref());
         let (mut body, mut names) = (String::new(), Unique::default());
         for arm in union.arms.iter() {
             let labels = labels(arm, beside);
@@ -113,7 +114,8 @@ impl Printer {
             let _ = writeln!(body, "    {labels} {attributes}{declared};");
         }
         let head = if beside {
-            format!("typedef [switch_type({discriminator})] union {name}")
+            let also = if aligned { ", ms_union" } else { "" };
+            format!("typedef [switch_type({discriminator}){also}] union {name}")
         } else {
             format!("typedef union {name} switch ({discriminator} selector) value")
         };

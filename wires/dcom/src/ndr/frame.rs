@@ -40,10 +40,12 @@ pub(super) struct Frame<H, S> {
     /// How values are held that say less by themselves.
     pub(super) forms: Forms,
     pub(super) counting: CountRole,
-    /// Whether its members follow each other without padding; of a union that is written, whether its discriminator is still to come.
+    /// Whether its members follow each other without padding; of a union that is written, whether its discriminator is still to come
+    /// and something behind it is aligned.
     pub(super) packed: bool,
-    /// Of a map: what each key is aligned to, as a struct with its value is; else 1.
-    pub(super) pairs: usize,
+    /// Of a map: what each key is aligned to, as a struct with its value is. Of a union that is written: what comes behind its
+    /// discriminator is aligned to this before its own alignment counts. Else 1.
+    pub(super) aligned: usize,
     /// The byte order to go back to when this composite ends, if it has one of its own.
     pub(super) order: Option<bool>,
     pub(super) side: S,
@@ -69,7 +71,7 @@ impl<H, S: Default> Frame<H, S> {
             forms: Forms::Plain,
             counting: CountRole::No,
             packed: false,
-            pairs: 1,
+            aligned: 1,
             order: None,
             side: S::default(),
         }
@@ -83,7 +85,7 @@ impl<H, S> Frame<H, S> {
         matches!(self.kind, Kind::Struct | Kind::Items)
             && self.counting == CountRole::No
             && self.hoist.is_none()
-            && self.pairs == 1
+            && self.aligned == 1
     }
 
     /// Whether a value of it is simply what comes next.
@@ -105,7 +107,7 @@ impl<H, S> Frame<H, S> {
     #[inline]
     pub(super) fn takes_plain_variant(&self) -> bool {
         let last = self.left == 1 && self.hoist.is_some();
-        matches!(self.kind, Kind::Struct | Kind::Items) && self.pairs == 1 && !last
+        matches!(self.kind, Kind::Struct | Kind::Items) && self.aligned == 1 && !last
     }
 }
 
@@ -130,8 +132,8 @@ impl<H: Copy, S> Stack<Frame<H, S>> {
             Kind::Struct if frame.left == 0 && frame.hoist.is_some() => {
                 (Embedding::Tail, ValuePrefix::Nothing)
             }
-            Kind::Items if frame.pairs > 1 && !frame.left.is_multiple_of(2) => {
-                (Embedding::Within, ValuePrefix::Align(frame.pairs))
+            Kind::Items if frame.aligned > 1 && !frame.left.is_multiple_of(2) => {
+                (Embedding::Within, ValuePrefix::Align(frame.aligned))
             }
             Kind::Row { .. } => (Embedding::Within, ValuePrefix::Element),
             _ => (Embedding::Within, ValuePrefix::Nothing),

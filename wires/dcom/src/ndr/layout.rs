@@ -9,8 +9,8 @@
 //! member, a union to its widest arm or its discriminator, a pointer (any string, sequence or map that is not
 //! in place) to four.
 
-use everywire_model::Hold;
 use everywire_model::shape::{Alias, Enum, Name, Order, Sequence, Shape, Struct, Text, TextKind, Union};
+use everywire_model::{Hold, ms_union};
 
 /// Where a value stands, which decides how strings, sequences and pointers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +131,15 @@ pub(crate) fn alignment(shape: &Shape, tail: bool) -> usize {
         Shape::Sequence(shape) if tail => alignment(&shape.element, false),
         shape => width(shape).unwrap_or(4),
     }
+}
+
+/// What comes behind the discriminator of a union is aligned to this whichever arm it is; 1 where each arm has its own alignment, as
+/// in most unions.
+pub(super) fn arms_alignment(union: &Union) -> usize {
+    if !ms_union::is(union) {
+        return 1;
+    }
+    union.arms.iter().map(|arm| alignment(&arm.field.shape, false)).max().unwrap_or(1)
 }
 
 /// Alignment of the struct of a key and its value; 1 of what is no map.

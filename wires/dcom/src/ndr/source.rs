@@ -17,7 +17,7 @@ pub(super) use automation::WINE_GRID;
 
 use super::cells::LayoutCheck;
 use super::frame::{self, Kind, ValuePrefix};
-use super::layout::{Embedding, Form, enum_width, form};
+use super::layout::{Embedding, Form, arms_alignment, enum_width, form};
 use super::stack::Stack;
 use super::watch::{Contradiction, CountRole, Counts, Forms, StructCache, Subject, count_in};
 use super::window::Window;
@@ -478,7 +478,9 @@ impl<'a> Source<'a> for NdrSource<'a> {
         if self.window.wine {
             self.window.align(DISCRIMINATOR);
         }
-        if let (Shape::Union(union), Some(frame)) = (shape.resolved(), self.frames.last_mut())
+        let Shape::Union(union) = shape.resolved() else { return Ok(()) };
+        self.window.align(arms_alignment(union));
+        if let Some(frame) = self.frames.last_mut()
             && let Some(arm) = arm.and_then(|arm| union.arms.get(arm))
         {
             frame.forms = Forms::All(form(&arm.field.shape).0);

@@ -6,7 +6,7 @@
 //! bounded by the octets there are: a run of fixed size is passed over at once, any other count must fit into the rest of the stub at
 //! the least size of its element (or one octet) before its elements are looked at one by one.
 
-use super::layout::{alignment, enum_width, fixed_run, held, least, width};
+use super::layout::{alignment, arms_alignment, enum_width, fixed_run, held, least, width};
 use super::wine::{DISCRIMINATOR, is_packed};
 use crate::violations::Violation;
 use everywire_model::shape::{Order, Shape};
@@ -122,6 +122,7 @@ pub(super) fn skip(window: &mut Window<'_>, shape: &Shape, hoist: Option<u32>) -
             if window.wine {
                 window.align(DISCRIMINATOR);
             }
+            window.align(arms_alignment(union));
             match union.select(discriminator).and_then(|arm| union.arms.get(arm)) {
                 Some(arm) => skip(window, &arm.field.shape, None),
                 None => Ok(()),

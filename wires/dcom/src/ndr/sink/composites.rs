@@ -8,7 +8,9 @@
 //! A composite behind a pointer of its own, inside another one, is a deferred referent: `descend` selects the
 //! segment behind, and the frame ends it (`Frame::referent`).
 
-use super::super::layout::{Embedding, Form, alignment, bits_of, form, pair_alignment, tail_of};
+use super::super::layout::{
+    Embedding, Form, alignment, arms_alignment, bits_of, form, pair_alignment, tail_of,
+};
 use super::super::variant;
 use super::super::watch::{CountRole, Counts, Forms, count_in};
 use super::{Frame, Kind, NdrSink, contradicts, count_of, miscounted, too_long};
@@ -28,8 +30,9 @@ impl NdrSink {
             None => self.segment().put(WIDTH, &bytes),
             Some(frame) if frame.kind == Kind::Union => {
                 frame.packed = false;
+                let aligned = frame.aligned;
                 self.segment().put(WIDTH, &bytes);
-                self.segment().align(DISCRIMINATOR);
+                self.segment().align(aligned);
             }
             Some(_) => self.segment().put(1, &bytes),
         }
@@ -122,10 +125,13 @@ impl NdrSink {
             return Err(unsupported("a union in a VARIANT"));
         }
         let arm = len.checked_sub(1).and_then(|arm| union.arms.get(arm));
-        let wine = self.wine;
+        let aligned = arms_alignment(union).max(if self.wine { DISCRIMINATOR } else { 1 });
         let role = if counting { CountRole::Discriminator(bits_of(union)) } else { CountRole::No };
-        let frame = self.push(Kind::Union, 1 + usize::from(len > 0))?;
-        frame.packed = wine;
+        // An arm that holds nothing is no value of the visit.
+        let filled = arm.is_some_and(|arm| !matches!(arm.field.shape.resolved(), Shape::Void));
+        let frame = self.push(Kind::Union, 1 + usize::from(filled))?;
+        frame.packed = aligned > 1;
+        frame.aligned = aligned;
         frame.counting = role;
         match arm.map(|arm| form(&arm.field.shape).0) {
             // No discriminator is held in another form, so that it does not matter that this is about it, too.
@@ -198,7 +204,7 @@ impl NdrSink {
         let frame = self.push(Kind::Items, len.saturating_mul(values))?;
         frame.side.referent = referent;
         frame.forms = Forms::of_items(shape);
-        frame.pairs = pair_alignment(shape);
+        frame.aligned = pair_alignment(shape);
         Ok(())
     }
 

@@ -254,7 +254,7 @@ impl<'a> NdrSource<'a> {
         let frame = self.push_construct(Kind::Items, len.saturating_mul(values), place, end)?;
         frame.side.back = back;
         frame.forms = Forms::of_items(shape);
-        frame.pairs = pair_alignment(shape);
+        frame.aligned = pair_alignment(shape);
         Ok(len)
     }
 
