@@ -66,6 +66,10 @@ pub(crate) struct PoolKey {
 /// How often an object may point elsewhere in one call: a circle of forwards ends.
 pub(crate) const FORWARDS: usize = 3;
 
+/// What is to be tried where forwards do not end: whoever was asked answered each time.
+pub(crate) const CIRCLE: &str =
+    "the servers answer and send the call on, perhaps in a circle: look at what each of them forwards to";
+
 /// Nodes of this process that in-process addresses reach, by name. An entry whose node is gone or stopped is
 /// removed when the next name is taken.
 static NAMED: Mutex<Vec<(String, Weak<Shared>)>> = Mutex::new(Vec::new());

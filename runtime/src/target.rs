@@ -241,7 +241,9 @@ impl Remote {
                 }
                 Outcome::Moved(_) => {
                     let message = format!("the object pointed elsewhere more than {FORWARDS} times");
-                    return Err(told(Failure::new(Kind::Unreachable, Initiator::Peer, message), under_way));
+                    let failure = Failure::new(Kind::Unreachable, Initiator::Peer, message)
+                        .with_hint(crate::shared::CIRCLE);
+                    return Err(told(failure, under_way));
                 }
                 Outcome::Failed(failure) if under_way => return Err(told(failure, true)),
                 // Whoever served it was restarted: the reference leads to what is there now.

@@ -258,6 +258,13 @@ fn failed(error: &Error) -> Failure {
             let why = told(&Error::InvalidCertificate(why.clone()));
             refused(Initiator::Here, format!("the peer's certificate is not taken: {why}"))
         }
+        // With TLS 1.3 a client learns this behind its own part of the handshake, when calls may have left (RFC 8446, 4.4.2.4).
+        Error::AlertReceived(AlertDescription::CertificateRequired) => refused(
+            Initiator::Peer,
+            "the peer ends TLS: CertificateRequired: it takes only clients that show a certificate"
+                .to_owned(),
+        )
+        .with_hint("name one that it takes, and its key, by cert=FILE and key=FILE in the address"),
         Error::AlertReceived(alert) if *alert != AlertDescription::InternalError => {
             refused(Initiator::Peer, format!("the peer ends TLS: {alert:?}"))
         }
@@ -277,6 +284,13 @@ fn broken(error: &std::io::Error) -> Failure {
 mod tests {
     use super::*;
     use rustls::OtherError;
+
+    #[test]
+    fn a_client_that_has_to_show_a_certificate_is_told_how() {
+        let failure = failed(&Error::AlertReceived(AlertDescription::CertificateRequired));
+        assert_eq!(failure.kind(), Kind::Refused);
+        assert!(failure.hint().is_some_and(|hint| hint.contains("cert=FILE")), "{failure:?}");
+    }
 
     #[test]
     fn what_is_wrong_with_a_certificate_is_told_in_words() {
