@@ -2,7 +2,7 @@
 
 use crate::bench_dbus_xml::benchmarking::dbus::{Interface, InterfaceAsync, InterfaceHello};
 use crate::gallery_xml::org::example::{
-    Gallery, GalleryAsync, GalleryClosed, GalleryHung, GallerySurveyResultItem, gallery,
+    Gallery, GalleryAsync, GalleryClosed, GalleryHung, GalleryMoved, GallerySurveyResultItem, gallery,
 };
 use crate::memory::{World, block_on};
 use crate::tape::TAPE;
@@ -286,6 +286,19 @@ fn signals_reach_those_who_listen_here_and_elsewhere() {
     assert_eq!(world.listeners(), 1);
     let failure = there.signals().emit(&hung).unwrap_err();
     assert_eq!(failure.message(), "only the process that serves an object emits its signals");
+}
+
+#[test]
+fn a_signal_of_numbers_with_a_tuple_arrives() {
+    let (_world, _, here, there) = hall();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listening = Arc::clone(&heard);
+    let subscription =
+        there.signals().on(move |moved: GalleryMoved| listening.lock().unwrap().push(moved)).unwrap();
+    let moved = GalleryMoved { picture: 4, wall: 2, by: (0.5, -1.5) };
+    here.signals().emit(&moved).unwrap();
+    drop(subscription);
+    assert_eq!(*heard.lock().unwrap(), [moved]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! asking each field. What a row is must be the same here and in `everywire_model::cells`, which has the
 //! limits.
 
+use super::definitions::is_tuple;
 use everywire_model::cells::{CellKind, MOST, MOST_BYTES};
 use everywire_model::shape::{Shape, Struct};
 
@@ -71,9 +72,11 @@ fn kind(shape: &Shape) -> Option<CellKind> {
 }
 
 /// The alignment of a struct of two fields or more, as one that is in another must be to be a row itself. None where it has more
-/// cells than are `left`: structs in structs may double them at each level.
+/// cells than are `left`: structs in structs may double them at each level. None as well where a struct in it is a tuple in Rust: nothing
+/// says of a tuple how it is laid out.
 fn alignment(fields: &Struct, left: &mut usize) -> Option<usize> {
     let widths = fields.fields.iter().map(|field| match field.shape.resolved() {
+        Shape::Struct(inner) if is_tuple(inner) => None,
         Shape::Struct(inner) => alignment(inner, left),
         shape => {
             *left = left.checked_sub(1)?;

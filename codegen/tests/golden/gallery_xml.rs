@@ -31,6 +31,7 @@ pub mod org {
         /// Some are for sale.
         ///
         /// * Emits [`GalleryHung`]: A picture was hung.
+        /// * Emits [`GalleryMoved`].
         /// * Emits [`GalleryClosed`].
         #[allow(missing_docs)]
         pub trait Gallery: Send + Sync {
@@ -108,6 +109,7 @@ pub mod org {
         /// Some are for sale.
         ///
         /// * Emits [`GalleryHung`]: A picture was hung.
+        /// * Emits [`GalleryMoved`].
         /// * Emits [`GalleryClosed`].
         #[::everywire::async_trait]
         #[allow(missing_docs)]
@@ -190,6 +192,15 @@ pub mod org {
             pub at: (f64, f64),
         }
 
+        /// The signal `Moved` of `org::example::Gallery`.
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)]
+        pub struct GalleryMoved {
+            pub picture: u32,
+            pub wall: u32,
+            pub by: (f64, f64),
+        }
+
         /// The signal `Closed` of `org::example::Gallery`.
         #[derive(Debug, Clone, PartialEq)]
         pub struct GalleryClosed {}
@@ -201,7 +212,7 @@ pub mod org {
 
         ew::faces! {
             Gallery / GalleryAsync: describe::GALLERY, describe::GALLERY_OPERATIONS, 0;
-            emits GalleryHung; emits GalleryClosed;
+            emits GalleryHung; emits GalleryMoved; emits GalleryClosed;
             0 basics(
                 y: u8, b: bool, n: i16, q: u16, i: i32, u: u32, x: i64, t: u64, d: f64, s as &str,
                 o as &str, g as &str,
@@ -227,9 +238,10 @@ pub mod org {
         }
 
         ew::fields! { GalleryHung { path, details, at } }
+        ew::fields! { GalleryMoved { picture, wall, by } }
         ew::fields! { GalleryClosed {} }
         ew::signals! { describe::GALLERY, describe::GALLERY_SIGNALS {
-            0 GalleryHung, 1 GalleryClosed,
+            0 GalleryHung, 1 GalleryMoved, 2 GalleryClosed,
         } }
 
         /// `org::example::Gallery` of the contract.
@@ -317,10 +329,13 @@ pub mod org {
                     in "value": map!(TEXT, TEXT),
                 ) -> Shape::Void),
             ];
-            pub static GALLERY_SIGNALS: [Signal; 2] = [
+            pub static GALLERY_SIGNALS: [Signal; 3] = [
                 signal!("Hung", {
                     "path": text(TextKind::Path, None), "details": map!(TEXT, Shape::Variant),
                     "at": tuple!(Shape::F64, Shape::F64),
+                }),
+                signal!("Moved", {
+                    "picture": Shape::U32, "wall": Shape::U32, "by": tuple!(Shape::F64, Shape::F64),
                 }),
                 signal!("Closed", {}),
             ];
