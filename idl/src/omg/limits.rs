@@ -37,7 +37,7 @@ pub(crate) const TEXTS: usize = BYTES;
 pub(crate) const EXPANSION: usize = 1_000_000;
 /// Bytes of one word or text that a macro makes of others.
 pub(crate) const MACRO_TEXT: usize = 16 << 10;
-/// Levels of macros inside macros.
-pub(crate) const MACRO_DEPTH: usize = 32;
+/// Levels of macros inside macros. Their expansion recurses as deep as this.
+pub(crate) const MACRO_DEPTH: usize = 256;
 /// Tokens of one macro.
 pub(crate) const MACRO_BODY: usize = 8000;

@@ -145,7 +145,7 @@ impl Preprocessor {
         self.expansions += made.len() + 1;
         // `expand` appends, and the result must stand before what waits.
         let rest = std::mem::take(&mut self.expanded);
-        made.iter().for_each(|part| self.expand(part, 0, report));
+        made.iter().for_each(|part| self.expand(part, report));
         // The tokens that wait are not moved, since there may be many of them at each use.
         let made = std::mem::replace(&mut self.expanded, rest);
         made.into_iter().rev().for_each(|part| self.expanded.push_front(part));

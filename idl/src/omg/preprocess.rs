@@ -98,6 +98,27 @@ pub(super) struct Frame {
     background: bool,
 }
 
+/// A macro that is being expanded, and those around it whose bodies it came from.
+struct Within<'a> {
+    name: &'a str,
+    /// How many there are; at most `MACRO_DEPTH`.
+    depth: usize,
+    around: Option<&'a Within<'a>>,
+}
+
+impl Within<'_> {
+    fn has(&self, name: &str) -> bool {
+        let mut at = Some(self);
+        while let Some(within) = at {
+            if within.name == name {
+                return true;
+            }
+            at = within.around;
+        }
+        false
+    }
+}
+
 impl Preprocessor {
     /// For text that includes nothing.
     pub(crate) fn of_text(name: &str, text: &str, report: &mut Report) -> Self {
@@ -198,7 +219,7 @@ impl Preprocessor {
                     return Token { kind: Kind::Directive(Directive::LeaveFile), ..token };
                 }
                 Kind::Word(word) if self.macros.get(word).is_some_and(|body| !body.is_empty()) => {
-                    self.expand(&token, 0, report);
+                    self.expand(&token, report);
                 }
                 _ if self.invoke(&token, report) => {}
                 _ => return token,
@@ -217,31 +238,45 @@ impl Preprocessor {
         Token { kind: Kind::Keyword(keyword), ..token }
     }
 
-    /// Appends what a token stands for, to `expanded`. All tokens that come of it have the place of the use:
-    /// a mistake in them is shown where the macro is used. At the bounds of depth and number the token stays
-    /// as it is.
-    pub(super) fn expand(&mut self, token: &Token, depth: usize, report: &mut Report) {
+    /// Appends what a token stands for. Tokens of a macro's body have the span of its use, so that a mistake in them is shown where the
+    /// macro is used. The name of a macro stays as it is within that macro (C++98, 16.3.4).
+    pub(super) fn expand(&mut self, token: &Token, report: &mut Report) {
+        self.expand_within(token, None, report);
+    }
+
+    fn expand_within(&mut self, token: &Token, within: Option<&Within<'_>>, report: &mut Report) {
         let body = match &token.kind {
             Kind::Word(word) | Kind::Misspelt(word, _)
-                if depth < limits::MACRO_DEPTH && self.expansions <= limits::EXPANSION =>
+                if self.expansions <= limits::EXPANSION && !within.is_some_and(|within| within.has(word)) =>
             {
-                self.macros.get(word).filter(|body| !body.is_empty())
+                self.macros.get(word).filter(|body| !body.is_empty()).map(|body| (word, body.clone()))
             }
             _ => None,
         };
-        let Some(body) = body.cloned() else {
+        let Some((name, body)) = body else {
             self.expanded.push_back(token.clone());
             return;
         };
+        let within = Within { name, depth: within.map_or(1, |around| around.depth + 1), around: within };
+        if within.depth > limits::MACRO_DEPTH {
+            // What is left of the text says nothing, so no more of it is made.
+            self.expansions = limits::EXPANSION + 1;
+            let message = format!("macros are nested deeper than {}", limits::MACRO_DEPTH);
+            report.add(Problem::new(token.span, message));
+            return;
+        }
         // Documentation belongs to the first thing that a macro makes; each definition copies what stands before it.
         let mut doc = token.doc.clone();
         for part in body {
+            if self.expansions > limits::EXPANSION {
+                return;
+            }
             self.expansions += 1;
             if self.expansions > limits::EXPANSION {
                 report.add(Problem::new(token.span, "macros expand to too much text"));
                 return;
             }
-            self.expand(&Token { span: token.span, doc: doc.take(), ..part }, depth + 1, report);
+            self.expand_within(&Token { span: token.span, doc: doc.take(), ..part }, Some(&within), report);
         }
     }
 

@@ -213,3 +213,28 @@ fn what_orb_idl_defines_may_be_defined_again() {
     let other = "#include <orb.idl>\nmodule CORBA { typedef short PolicyType; };";
     assert!(omg::parse(other, "policy.idl").unwrap_err().to_string().contains("is defined already"));
 }
+
+#[test]
+fn macros_are_expanded_as_deep_as_the_bound_and_no_deeper_without_a_word() {
+    let chain = |deep: usize| {
+        let more: String = (1..deep).map(|n| format!("#define D{n} (D{} + 1)\n", n - 1)).collect();
+        format!("#define D0 1\n{more}const string X = \"\" D{};\n", deep - 1)
+    };
+    // Parentheses have a bound of their own, so the chain is of bare names.
+    let bare = |deep: usize| {
+        let more: String = (1..deep).map(|n| format!("#define D{n} D{}\n", n - 1)).collect();
+        format!("#define D0 7\n{more}const long X = D{};\n", deep - 1)
+    };
+    let read = |text: &str| omg::parse(text, "deep.idl");
+    for deep in [1, 33, 256] {
+        assert_eq!(constant(&read(&bare(deep)).unwrap_or_else(|m| panic!("{m}")), "X"), 7, "{deep}");
+    }
+    for text in [bare(257), chain(257)] {
+        let mistakes = read(&text).unwrap_err().to_string();
+        assert!(mistakes.contains("macros are nested deeper than 256"), "{mistakes}");
+    }
+    // The name of a macro is no macro within that macro.
+    let own =
+        read("#define ONE ONE\n#define A B\n#define B A\nconst long A = 1;\nconst long ONE = 2;\n").unwrap();
+    assert_eq!((constant(&own, "A"), constant(&own, "ONE")), (1, 2));
+}
