@@ -180,6 +180,8 @@ impl Printer {
         let results = Some(&operation.returns).filter(|shape| !matches!(shape, Shape::Void)).into_iter();
         let results = results.chain(comes_out.map(|p| &p.field.shape));
         self.classes(&kept, results, |number| vec![format!(".Out{number}")])?;
+        fits(operation.arguments.fields().iter().map(|field| &field.shape))?;
+        fits(operation.results.fields().iter().map(|field| &field.shape))?;
         for parameter in operation.parameters.iter().filter(|p| p.direction.goes_in()) {
             self.argument(&parameter.field.shape, &parameter.field.name, Some(Direction::In))?;
         }
@@ -203,6 +205,7 @@ impl Printer {
         self.kept(kept);
         let fields = signal.fields.fields().iter().map(|field| &field.shape);
         self.classes(kept, fields, |number| vec![format!(".Out{number}"), format!(".In{number}")])?;
+        fits(signal.fields.fields().iter().map(|field| &field.shape))?;
         for field in signal.fields.fields() {
             self.argument(&field.shape, &field.name, None)?;
         }
@@ -356,6 +359,21 @@ fn wrong(name: &str) -> Option<String> {
     (!is_right).then(|| {
         "a name on D-Bus has letters, digits and `_`, no digit first, and at most 255 of them".to_owned()
     })
+}
+
+/// Whether the values of one message have a signature: all types together are as long as one may be at most (specification, "Valid
+/// Signatures").
+fn fits<'s>(shapes: impl Iterator<Item = &'s Shape>) -> Result<(), SignatureError> {
+    let mut all = String::new();
+    for shape in shapes {
+        let mut kind = String::new();
+        signature::of(shape, &mut kind)?;
+        all.push_str(&kind);
+        if all.len() > signature::LENGTH {
+            return Err(SignatureError::TooLong);
+        }
+    }
+    Ok(())
 }
 
 /// An error and what it carries, as an annotation says it.

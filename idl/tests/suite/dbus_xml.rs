@@ -534,3 +534,14 @@ fn damaged_data_are_answered() {
         }
     }
 }
+
+/// What is printed can be read: a member whose arguments are too long together is left out, and the rest stays.
+#[test]
+fn more_arguments_than_a_signature_holds_are_not_printed() {
+    let nine = format!("struct S {{ {} }};", (0..50).map(|n| format!("long a{n};")).collect::<String>());
+    let five = "in S a, in S b, in S c, in S d, in S e";
+    let text = format!("{nine}\ninterface I {{ void much({five}); void little(in S a); }};\n");
+    let printed = print(&everywire_idl::omg::parse(&text, "much.idl").unwrap()).unwrap();
+    assert!(printed.contains("much: a signature has at most 255 bytes"), "{printed}");
+    assert_eq!(parse(&printed, "much.xml").unwrap().interfaces().next().unwrap().operations.len(), 1);
+}
