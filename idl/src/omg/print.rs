@@ -117,9 +117,11 @@ impl Printer<'_> {
             Definition::Constant(constant) => {
                 self.doc(&constant.doc);
                 self.defined.insert(constant.name.to_string());
-                let kind = match Fixed::of(&constant.shape) {
-                    Some(_) => "fixed".to_owned(),
-                    None => self.shape(&constant.shape),
+                let kind = match (Fixed::of(&constant.shape), constant.shape.resolved(), &constant.value) {
+                    (Some(_), ..) => "fixed".to_owned(),
+                    // An octet of OMG IDL has no sign.
+                    (None, Shape::I8, Value::Integer(..0)) => "short /* a signed octet */".to_owned(),
+                    _ => self.shape(&constant.shape),
                 };
                 let name = self.names.own(&constant.name);
                 let value = self.value(&constant.value, &constant.shape);

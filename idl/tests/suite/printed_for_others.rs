@@ -354,3 +354,14 @@ fn a_name_with_a_number_is_not_that_of_the_scope() {
     let names: Vec<&str> = body.fields.iter().map(|field| field.name.as_ref()).collect();
     assert_eq!(names, ["a", "A_3"]);
 }
+
+#[test]
+fn negative_octets_are_constants_of_a_type_with_a_sign() {
+    let text = "import \"oaidl.idl\"; const small LEAST = -128; const small MOST = 127;";
+    let contract = everywire_idl::midl::parse(text, "small.midl").unwrap();
+    let printed = everywire_idl::omg::print(&contract);
+    let again =
+        everywire_idl::omg::parse(&printed, "small.idl").unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    assert!(printed.contains("short /* a signed octet */ LEAST = -128;"), "{printed}");
+    assert_eq!(again.definitions.len(), 2);
+}
