@@ -14,6 +14,7 @@
 //! machine (`DWORD_PTR`, `SIZE_T`) have 32 bits, since that is what 32-bit NDR carries.
 
 use super::build::{Pointer, Ty, Typed};
+use super::dispids::OF_CONTROLS;
 use crate::empty::empty;
 use crate::omg::preprocess::BuiltinFiles;
 use everywire_model::shape::{Alias, Array, Field, Name, PointerKind, Referent, Struct, Text, TextKind};
@@ -35,12 +36,16 @@ const FILES: &[(&str, &str)] = &[
     ("objidlbase", "IMarshal"),
     ("oaidl", "IDispatch"),
     ("ocidl", "IConnectionPoint"),
+    ("olectl", "DISPID_AUTOSIZE"),
     ("oleidl", "IOleObject"),
+    ("mshtml", "IHTMLDocument"),
     ("propidl", "PROPVARIANT"),
     ("propidlbase", "PROPVARIANT"),
+    ("propsys", "IPropertyStore"),
     ("rpc", "RPC_"),
     ("rpcndr", "NDR"),
     ("servprov", "IServiceProvider"),
+    ("strmif", "IMediaSample"),
     ("unknwn", "IUnknown"),
     ("unknwnbase", "IUnknown"),
     ("winapifamily", "WINAPI_FAMILY"),
@@ -85,6 +90,7 @@ const BARE: &[(&str, Shape)] = &[
     ("LONG_PTR", Shape::I32),
     ("OLECHAR", Shape::WideChar),
     ("QWORD", Shape::U64),
+    ("SHANDLE_PTR", Shape::I32),
     ("SHORT", Shape::I16),
     ("SIZE_T", Shape::U32),
     ("TCHAR", Shape::WideChar),
@@ -162,6 +168,8 @@ const INTERFACES: &[(&str, &str)] = &[
     ("IFontDisp", "bef6e003-a874-101a-8bba-00aa00300cab"),
     ("ILockBytes", "0000000a-0000-0000-c000-000000000046"),
     ("IMoniker", "0000000f-0000-0000-c000-000000000046"),
+    ("IOleContainer", "0000011b-0000-0000-c000-000000000046"),
+    ("IOleInPlaceSite", "00000119-0000-0000-c000-000000000046"),
     ("IPersist", "0000010c-0000-0000-c000-000000000046"),
     ("IPersistFile", "0000010b-0000-0000-c000-000000000046"),
     ("IPersistStorage", "0000010a-0000-0000-c000-000000000046"),
@@ -199,7 +207,8 @@ const CONSTANTS: &[(&str, i64)] = &[
 
 /// The value of a constant.
 pub(super) fn constant(name: &str) -> Option<i64> {
-    CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    let mut all = CONSTANTS.iter().chain(OF_CONTROLS);
+    all.find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// The interface with this name.

@@ -18,6 +18,7 @@
 
 mod ast;
 mod build;
+mod dispids;
 mod ids;
 mod known;
 mod made;

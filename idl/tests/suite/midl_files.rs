@@ -453,3 +453,52 @@ fn a_file_that_only_includes_others_is_of_their_language() {
         .unwrap_or_else(|mistakes| panic!("{mistakes}"));
     assert!(far.interface("IBase").is_some());
 }
+
+#[test]
+fn controls_have_the_numbers_of_their_header() {
+    let text = "#include <olectl.h>\nimport \"oaidl.idl\"; import \"ocidl.idl\";
+        const long CAPTION = DISPID_CAPTION; const long ABOUT = DISPID_ABOUTBOX; const long CLICK = DISPID_CLICK;
+        const long SIZE_OF_FONT = DISPID_FONT_SIZE; const long MODE = DISPID_AMBIENT_USERMODE;";
+    let contract = contract(text);
+    let numbers = ["CAPTION", "ABOUT", "CLICK", "SIZE_OF_FONT", "MODE"].map(|name| integer(&contract, name));
+    assert_eq!(numbers, [-518, -552, -600, 2, -709]);
+}
+
+#[test]
+fn a_discriminator_may_be_cast() {
+    let text = "import \"oaidl.idl\"; typedef enum { A = 0, B = 1 } KIND;
+        typedef struct { KIND Event; [switch_type(KIND), switch_is((KIND)Event)] union { [case(A)] long a; [case(B)] short b; } u; } INFO;
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)]
+        interface I : IUnknown { HRESULT f([in] INFO *i); };";
+    assert_eq!(contract(text).interface("I").unwrap().operations.len(), 1);
+}
+
+#[test]
+fn documentation_may_stand_before_the_pragma_of_its_method() {
+    let text = "import \"unknwn.idl\"; typedef struct No { long why; } No;\n#pragma exception No\n
+        [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)] interface I : IUnknown {
+        /// Opens it.\n#pragma raises open(No)\nHRESULT open([in] long x);\n/// Closes it.\nHRESULT shut();\nHRESULT wait(); }";
+    let contract = contract(text);
+    let operations = &contract.interface("I").unwrap().operations;
+    let docs: Vec<_> = operations.iter().map(|operation| operation.doc.as_ref()).collect();
+    assert_eq!(docs, ["Opens it.", "Closes it.", ""]);
+}
+
+#[test]
+fn types_of_controls_and_streams_are_known() {
+    for kind in ["IOleContainer *", "IOleInPlaceSite *", "CALPOLESTR", "LPRECTL", "PROPBAG2", "SHANDLE_PTR"] {
+        let text = format!(
+            "import \"oaidl.idl\"; import \"ocidl.idl\"; import \"propsys.idl\", \"strmif.idl\", \"mshtml.idl\";
+            [object, uuid(5D36B0C0-2F53-4C36-8C5B-2E51C6C2B209)]
+            interface I : IUnknown {{ HRESULT f([in] {kind} x); }};"
+        );
+        let contract = contract(&text);
+        assert_eq!(contract.interface("I").unwrap().operations[0].parameters.len(), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_function_beside_interfaces_may_return_a_constant() {
+    let text = "import \"oaidl.idl\"; const char * __stdcall Profile([in] IUnknown *d); const long ONE = 1;";
+    assert_eq!(integer(&contract(text), "ONE"), 1);
+}

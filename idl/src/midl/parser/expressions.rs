@@ -87,8 +87,9 @@ impl Parser<'_> {
             }
             let inside = self.nested(|p| p.choice(operators))?;
             self.expect(")")?;
-            if matches!(inside.kind, ExprKind::Name(_)) && self.is(&Kind::Punct("(")) {
-                // A cast to a type that is not known here: constants are not called.
+            let casts = |kind: &Kind| matches!(kind, Kind::Punct("(") | Kind::Word(_) | Kind::Integer(_));
+            if matches!(inside.kind, ExprKind::Name(_)) && casts(&self.current.kind) {
+                // A cast to a type that is not known here: constants are not called, and no value stands behind another.
                 self.count_operator(operators)?;
                 return self.nested(|p| p.unary(operators));
             }

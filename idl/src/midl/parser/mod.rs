@@ -72,16 +72,24 @@ impl<'a> Descent<'a> for Parser<'a> {
             self.current = token;
             return;
         }
+        let mut doc = None;
         loop {
             self.current = self.tokens.next();
             match &mut self.current.kind {
                 Kind::Directive(Directive::Mark(mark, tokens)) => {
                     let pragma = (*mark, std::mem::take(tokens));
+                    if *mark == Mark::Raises {
+                        // It may stand between a method and its documentation.
+                        doc = self.current.doc.take().or(doc);
+                    }
                     self.pragmas.push(pragma);
                 }
                 Kind::Directive(_) => {}
-                _ => return,
+                _ => break,
             }
+        }
+        if self.current.doc.is_none() {
+            self.current.doc = doc;
         }
     }
 }
@@ -197,6 +205,12 @@ impl Parser<'_> {
             Some("const") => {
                 self.advance();
                 let (spec, declarator) = (self.type_spec()?, self.declarator(true)?);
+                if self.is(&Kind::Punct("(")) {
+                    // A function that returns what is not to be changed; as `function` steps over others.
+                    self.skip_parentheses()?;
+                    self.semicolon()?;
+                    return Ok(ItemKind::Library(Vec::new()));
+                }
                 self.expect("=")?;
                 ItemKind::Constant(spec, declarator, self.expression()?)
             }
