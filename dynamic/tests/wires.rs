@@ -42,7 +42,7 @@ fn check(wire: &str, till: &DynamicObject, raises: bool) {
     // Nobody is called with what does not fit.
     for (name, arguments, kind, part) in [
         ("add", json!(["much"]), Kind::BadArgument, "a number (i32) is expected, not text"),
-        ("add", json!([1, 2]), Kind::BadArgument, "an object with 1 argument is expected"),
+        ("add", json!([1, 2]), Kind::BadArgument, "add takes 1 argument, and the list has 2"),
         ("ad", json!([1]), Kind::NoOperation, "there is no operation `ad`"),
         ("total", json!([1]), Kind::NoOperation, "total"),
     ] {
