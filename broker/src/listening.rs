@@ -22,6 +22,9 @@ const LISTENING: usize = 256;
 /// How long a target is left alone that could not be listened to: this long at first, then up to the other.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
+/// Says of which keys objects are heard.
+type Keys = dyn Fn(&[u8]) -> bool + Send + Sync;
+
 /// A caller that listens to a target.
 #[derive(Clone)]
 pub(crate) struct Listener {
@@ -33,7 +36,7 @@ pub(crate) struct Listener {
     /// The connections to the target that are made for it. Not held here: what listens hangs on them.
     pub(crate) apart: Weak<PrivateConnections>,
     /// The keys of the objects that it hears.
-    pub(crate) fits: Arc<dyn Fn(&[u8]) -> bool + Send + Sync>,
+    pub(crate) fits: Arc<Keys>,
     /// Gets what went wrong.
     tell: Arc<dyn Fn(&Failure) + Send + Sync>,
 }
