@@ -181,7 +181,8 @@ impl ProgramServant {
             line.insert("oneway".into(), true.into());
         }
         let caller = CallerIdentity::of_call(&request).source();
-        let unheard = operation.oneway || request.expects() == Expects::Nothing;
+        // Whoever waits for an answer, also to a oneway operation, hears of a refusal.
+        let unheard = request.expects() == Expects::Nothing;
         let mut call = Some(Pending { request, index });
         // A program that ended between two calls is started again once.
         for _ in 0..2 {
