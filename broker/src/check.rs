@@ -67,11 +67,21 @@ pub struct Report {
 /// All that is wrong with it, each with its place.
 pub fn check(config: Config) -> Result<Vec<Report>, Mistakes> {
     let node = everywire::Node::new();
-    let plan = Plan::of(config, &node)?;
-    if let Some(admin) = &plan.config.admin {
-        admin::check(admin).map_err(|why| Mistakes::of(&plan.config.file, admin.address.spot, why))?;
+    // Whatever else is wrong: whoever mends a file wants to know all of it.
+    let mut mistakes = Mistakes::default();
+    if let Some(admin) = &config.admin
+        && let Err(why) = admin::check(admin)
+    {
+        mistakes.add(&config.file, admin.address.spot, why, None);
     }
-    folders(&plan)?;
+    folders(&config, &mut mistakes);
+    let plan = match Plan::of(config, &node) {
+        Ok(plan) => mistakes.or(plan)?,
+        Err(found) => {
+            mistakes.0.extend(found.0);
+            return mistakes.or(Vec::new());
+        }
+    };
     let mut reports = Vec::new();
     let takers = CatchAllRoutes::of(&plan);
     for (number, route) in plan.routes.iter().enumerate() {
@@ -105,23 +115,16 @@ fn gives_own(plan: &Plan, key: &Bytes, listen: usize) -> bool {
 }
 
 /// Looks whether files of copies have a folder to be in. A broker that runs would try again and again, and copy nothing meanwhile.
-fn folders(plan: &Plan) -> Result<(), Mistakes> {
-    let mut mistakes = Mistakes::default();
-    for copy in plan.routes.iter().flat_map(|route| &route.config.copies) {
+fn folders(config: &Config, mistakes: &mut Mistakes) {
+    for copy in config.routes.iter().flat_map(|route| &route.copies) {
         let (CopyTo::Lines(path) | CopyTo::Capture(path)) = &copy.to else { continue };
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
         {
             let message = format!("there is no folder `{}` for the copies", folder.display());
-            mistakes.add(
-                &plan.config.file,
-                copy.spot,
-                message,
-                Some("make it, or name another place".into()),
-            );
+            mistakes.add(&config.file, copy.spot, message, Some("make it, or name another place".into()));
         }
     }
-    mistakes.or(())
 }
 
 /// What one route carries from one listener. On one wire, and where callers are sent to the target, nothing

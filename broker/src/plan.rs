@@ -88,6 +88,12 @@ impl Plan {
             wires.extend(wire_at(&config.file, listen.spot, &listen.address, &mut mistakes));
         }
         if wires.len() < config.listens.len() {
+            // What each route names can be looked up all the same.
+            let mut contracts = Contracts::new();
+            for route in &config.routes {
+                targets(&config.file, route, node, &mut mistakes);
+                described(&config.file, route, &mut contracts, &mut mistakes);
+            }
             return mistakes.or(Self { config, wires, calls_back: Vec::new(), routes: Vec::new() });
         }
         let calls_back = places(&config, &wires, node, &mut mistakes);
@@ -96,11 +102,12 @@ impl Plan {
         for route in &config.routes {
             routes.extend(look_up(&config, route, &wires, node, &mut contracts, &mut mistakes));
         }
+        for route in &routes {
+            copies_fit(&config, route, &routes, &mut mistakes);
+        }
+        same_objects(&config, &routes, &mut mistakes);
+        // A route with mistakes may keep calls from another one, and break a circle.
         if mistakes.0.is_empty() {
-            for route in &routes {
-                copies_fit(&config, route, &routes, &mut mistakes);
-            }
-            same_objects(&config, &routes, &mut mistakes);
             for circle in loops::find(&config, &wires, &routes) {
                 let Some(to) = routes.get(circle.route).and_then(|route| route.config.to.get(circle.target))
                 else {
@@ -132,22 +139,7 @@ fn look_up(
         named => named.iter().filter_map(|name| number(name)).collect(),
     };
     callers::are_known(config, route, &listens, node, mistakes);
-    let mut targets = Vec::new();
-    for text in &route.to {
-        let Some(wire) = wire_at(file, text.spot, text, mistakes) else { continue };
-        match node.parse(text) {
-            Ok(reference) if !reference.profiles.iter().all(|way| wire.carries_futures(way)) => {
-                let message =
-                    "a broker cannot call this: each of its interfaces is on a connection of its own";
-                let hint = "its callers call it without a broker";
-                mistakes.add(file, text.spot, message, Some(hint.into()));
-            }
-            Ok(reference) => targets.push(TargetPlan { text: text.value.clone(), reference, wire }),
-            Err(failure) => {
-                mistakes.add(file, text.spot, failure.to_string(), failure.hint().map(Into::into));
-            }
-        }
-    }
+    let targets = targets(file, route, node, mistakes);
     if targets.windows(2).any(|pair| matches!(pair, [left, right] if left.wire.name() != right.wire.name())) {
         mistakes.add(file, route.name.spot, "all targets of a route speak one wire", None);
     }
@@ -171,9 +163,7 @@ fn look_up(
         let message = "`oneway` is for routes without a contract: a contract says itself what has no answer";
         mistakes.add(file, pattern.spot, message, None);
     }
-    let contract = read(file, route, contracts, mistakes)?;
-    let interface = interface(file, route, &contract, mistakes)?;
-    operations(file, route, &interface, mistakes);
+    let (contract, interface) = described(file, route, contracts, mistakes)?;
     let target = targets.first()?;
     let key = key(route, &interface, target, &listens, wires);
     if *route.mode == Mode::Redirect {
@@ -211,6 +201,40 @@ fn look_up(
         mistakes.add(file, place, message, Some(hint));
     }
     (mistakes.0.len() == before).then_some(plan)
+}
+
+/// The targets of a route, without those that are wrong.
+fn targets(file: &str, route: &RouteConfig, node: &Node, mistakes: &mut Mistakes) -> Vec<TargetPlan> {
+    let mut targets = Vec::new();
+    for text in &route.to {
+        let Some(wire) = wire_at(file, text.spot, text, mistakes) else { continue };
+        match node.parse(text) {
+            Ok(reference) if !reference.profiles.iter().all(|way| wire.carries_futures(way)) => {
+                let message =
+                    "a broker cannot call this: each of its interfaces is on a connection of its own";
+                let hint = "its callers call it without a broker";
+                mistakes.add(file, text.spot, message, Some(hint.into()));
+            }
+            Ok(reference) => targets.push(TargetPlan { text: text.value.clone(), reference, wire }),
+            Err(failure) => {
+                mistakes.add(file, text.spot, failure.to_string(), failure.hint().map(Into::into));
+            }
+        }
+    }
+    targets
+}
+
+/// The contract and the interface that a route names; none where it names no contract, or there were mistakes.
+fn described(
+    file: &str,
+    route: &RouteConfig,
+    contracts: &mut Contracts,
+    mistakes: &mut Mistakes,
+) -> Option<(Arc<Contract>, Hold<Interface>)> {
+    let contract = read(file, route, contracts, mistakes)?;
+    let interface = interface(file, route, &contract, mistakes)?;
+    operations(file, route, &interface, mistakes);
+    Some((contract, interface))
 }
 
 /// Looks whether the wires that changes of headers go out on have such headers. If not, each call would fail of one that is brought, and one that is

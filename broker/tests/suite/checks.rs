@@ -264,6 +264,17 @@ fn what_could_never_take_effect_is_a_mistake() {
     wrong(&with("match = { kye = \"k\" }"), "`match` has no field `kye`, did you mean `key`?");
 }
 
+/// Whoever mends a file is told all of it: an address that nobody listens at keeps no mistake of another table back.
+#[test]
+fn mistakes_of_all_tables_are_told_at_once() {
+    let text = "[admin]\naddress = \"0.0.0.0:0\"\n[listen.front]\naddress = \"iop://127.0.0.1:0\"\n[[route]]\nname = \"shop\"\n\
+        to = \"iiop://h\"\ncontract = \"no.idl\"\ncopy = { to = \"/no/such/a.ndjson\" }\n";
+    let found = check(config(text).unwrap()).unwrap_err().to_string();
+    let places: Vec<_> =
+        found.lines().filter_map(|line| line.strip_prefix("broker.toml:")?.split(": ").next()).collect();
+    assert_eq!(places, ["2:11", "4:11", "7:6", "8:12", "9:15"], "{found}");
+}
+
 /// Of wires without words for where an object went: each call would fail.
 #[test]
 fn callers_are_sent_to_the_target_only_where_their_wire_can_say_so() {
