@@ -159,10 +159,19 @@ pub(crate) fn put(
             });
         }
         Shape::Pointer(held) => return self::put(&held.target, put, enclosing, depth),
-        Shape::Optional(content) if enclosing.has_value_types => {
+        // Of the values in an `any` only boxes are written: as one inside another type is one of many values that share each other.
+        Shape::Optional(content)
+            if enclosing.has_value_types
+                || (enclosing.open.is_empty()
+                    && matches!(ValueType::of(content), Some(ValueType::Boxed { .. }))) =>
+        {
             return put_value_type(content, put, enclosing, depth);
         }
-        Shape::Map(_) | Shape::Optional(_) | Shape::Handle => {
+        Shape::Optional(_) => {
+            let what = "CORBA has no word for an optional value inside a value of any type";
+            return Err(Failure::unsupported(what).with_hint("say the type in the contract, without an any"));
+        }
+        Shape::Map(_) | Shape::Handle => {
             let what = format!("a type code cannot describe a {}", shape.noun());
             return Err(Failure::unsupported(what));
         }
