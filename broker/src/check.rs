@@ -12,6 +12,7 @@
 //! range), limits of size, and what a target does. Those are failures of single calls.
 
 use crate::admin;
+use crate::anything;
 use crate::config::{Config, CopyTo, Mistakes, Mode, WithPosition};
 use crate::cross;
 use crate::plan::{Plan, RoutePlan, TargetPlan, referents};
@@ -329,6 +330,12 @@ fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Fidelity 
                 ));
             }
         }
+    }
+    let passed = [&operation.arguments, &operation.results].into_iter();
+    let raised = operation.raises.iter().flat_map(|raised| raised.fields.iter().map(|field| &field.shape));
+    let is_any = |shape: &Shape| matches!(shape, Shape::Variant);
+    if passed.chain(raised).any(|shape| cross::any(shape, &mut Vec::new(), &is_any)) {
+        lost.extend(anything::lost(near, far));
     }
     if lost.is_empty() { Fidelity::Whole } else { Fidelity::Loses(lost) }
 }

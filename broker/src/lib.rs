@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod anything;
 mod balance;
 mod breaker;
 mod broker;

@@ -63,6 +63,7 @@ pub(crate) static ANY: Interface = Interface {
     inherited: 0,
     attributes: Cow::Borrowed(&[]),
     signals: Cow::Borrowed(&[]),
+    types: None,
     notes: Cow::Borrowed(&[]),
     doc: Cow::Borrowed(""),
 };

@@ -368,7 +368,7 @@ fn read(
         Err((format!("there is no contract `{}`", name.value), meant(&last, near.iter().map(String::as_str))))
     };
     let found = match found {
-        Ok(contract) => Some(Arc::new(contract)),
+        Ok(contract) => Some(Arc::new(contract.with_known_types())),
         Err((message, hint)) => {
             mistakes.add(file, name.spot, message, hint);
             None

@@ -43,7 +43,7 @@ impl ObjectContract {
     pub fn new(contract: Contract, source: impl Into<String>) -> Self {
         let own = contract.interfaces().count();
         Self {
-            contract,
+            contract: contract.with_known_types(),
             source: source.into(),
             own,
             children: Vec::new(),

@@ -16,6 +16,7 @@ pub(crate) fn empty(name: Name, id: Name) -> Interface {
         inherited: 0,
         attributes: Cow::Borrowed(&[]),
         signals: Cow::Borrowed(&[]),
+        types: None,
         notes: Cow::Borrowed(&[]),
         doc: Name::default(),
     }

@@ -18,6 +18,7 @@
 
 use crate::shape::{Field, Hold, Name, Referent, Shape, Struct, is_usual_id};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Everything one contract file defines, in the order of the file.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +34,31 @@ impl Contract {
             Definition::Interface(interface) => Some(interface),
             _ => None,
         })
+    }
+
+    /// The contract with its named types in each interface that has values of any type ([`Interface::types`]): there a value may be of a type
+    /// that no operation names. For contracts that are read at run time, once when they are read.
+    #[must_use]
+    pub fn with_known_types(mut self) -> Self {
+        let types = self.definitions.iter().filter_map(|definition| match definition {
+            Definition::Type(shape) => Some(shape.clone()),
+            _ => None,
+        });
+        let types: Vec<Shape> = types.collect();
+        if types.is_empty() {
+            return self;
+        }
+        let types = Hold::new(types);
+        for definition in &mut self.definitions {
+            if let Definition::Interface(interface) = definition
+                && interface.types.is_none()
+                && interface.has_any()
+            {
+                let types = Some(types.clone());
+                *interface = Hold::new(Interface { types, ..(**interface).clone() });
+            }
+        }
+        self
     }
 
     /// The constants.
@@ -137,6 +163,9 @@ pub struct Interface {
     pub attributes: Cow<'static, [Attribute]>,
     /// Signals that an object of this interface emits, own and inherited.
     pub signals: Cow<'static, [Signal]>,
+    /// The named types of its contract, for values that tell only the name of their type. `None` where no operation has such values, or
+    /// where nobody asked for them ([`Contract::with_known_types`]).
+    pub types: Option<Hold<Vec<Shape>>>,
     /// What else its contract says for one wire only: (what, value), in that wire's words.
     pub notes: Notes,
     /// Documentation, from comments before the definition.
@@ -149,6 +178,16 @@ impl Interface {
     pub fn only_listens(&self) -> bool {
         let gives_nothing = |operation: &Operation| operation.results.fields().is_empty();
         !self.operations.is_empty() && self.operations.iter().all(gives_nothing)
+    }
+
+    /// Whether an operation or a signal has a value of any type, or one with such a value in it.
+    fn has_any(&self) -> bool {
+        let mut seen = HashSet::new();
+        let lists = self.operations.iter().flat_map(|operation| [&operation.arguments, &operation.results]);
+        let raised = self.operations.iter().flat_map(|operation| operation.raises.iter());
+        let fields = lists.flat_map(Shape::fields).chain(raised.flat_map(|raised| raised.fields.iter()));
+        let mut fields = fields.chain(self.signals.iter().flat_map(|signal| signal.fields.fields()));
+        fields.any(|field| holds_any(&field.shape, &mut seen))
     }
 
     /// The number of the operation with this wire name.
@@ -363,5 +402,26 @@ impl Direction {
     /// Whether a reply carries it.
     pub fn comes_out(self) -> bool {
         self != Self::In
+    }
+}
+
+/// Whether a shape is a value of any type, or has one in it. `seen` has the types that were looked into: one that contains itself would be
+/// looked into for ever.
+fn holds_any(shape: &Shape, seen: &mut HashSet<usize>) -> bool {
+    match shape {
+        Shape::Variant => true,
+        Shape::Struct(held) => {
+            seen.insert(held.identity()) && held.fields.iter().any(|field| holds_any(&field.shape, seen))
+        }
+        Shape::Union(held) => {
+            seen.insert(held.identity()) && held.arms.iter().any(|arm| holds_any(&arm.field.shape, seen))
+        }
+        Shape::Sequence(held) => seen.insert(held.identity()) && holds_any(&held.element, seen),
+        Shape::Array(held) => holds_any(&held.element, seen),
+        Shape::Map(held) => holds_any(&held.key, seen) || holds_any(&held.value, seen),
+        Shape::Optional(held) => seen.insert(held.identity()) && holds_any(held, seen),
+        Shape::Pointer(held) => seen.insert(held.identity()) && holds_any(&held.target, seen),
+        Shape::Alias(held) => seen.insert(held.identity()) && holds_any(&held.target, seen),
+        _ => false,
     }
 }

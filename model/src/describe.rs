@@ -503,6 +503,7 @@ macro_rules! __describe_interface {
             inherited: $inherited,
             attributes: $crate::__describe_attributes!($($all [$($part),*])? [$($($attribute),*)?]),
             signals: ::std::borrow::Cow::Borrowed($crate::__describe_or_none!($($signals)?)),
+            types: None,
             notes: ::std::borrow::Cow::Borrowed(&[]),
             doc: ::std::borrow::Cow::Borrowed(""),
         }

@@ -1,9 +1,12 @@
 //! Every pair of wires: callers on the one, a shop on the other.
 
 use super::{Running, Scratch, Store, WIRES, contract, order, place, shop_at, start};
-use everywire::{Failure, Kind, Node, Ref};
+use everywire::model::{Answer, Interface, Request, Servant, Sink, Source};
+use everywire::{Failure, Kind, Node, Ref, Value};
+use everywire_dynamic::{DynamicObject, ObjectContract};
 use everywire_tests::locker;
 use everywire_tests::shop::market::{FindError, Missing, Shop, Watcher};
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 
 /// What callers hear with.
@@ -248,4 +251,55 @@ fn an_object_that_is_passed_as_anything_crosses_by_the_interface_that_it_names()
     assert_eq!(named(locker.kept().unwrap()).as_deref(), Some("spanner"));
     // One that says no more than that it is an object is asked by whoever gets it.
     assert_eq!(named(locker.bare().unwrap()).as_deref(), Some("spanner"));
+}
+
+/// Gives back what it gets.
+struct Echo(everywire::model::Hold<Interface>);
+
+impl Servant for Echo {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+    fn dispatch(&self, mut request: Request) {
+        let operation = &self.0.operations[request.index()];
+        let given = request
+            .body()
+            .read(|source: &mut dyn Source<'_>| Value::decode(&operation.arguments, source))
+            .unwrap();
+        let Value::Struct(given) = given else { panic!("{given:?}") };
+        let answer = Value::Struct(vec![("return".into(), given[0].1.clone())]);
+        request.answer(Answer::Done(&|sink: &mut dyn Sink| answer.encode(&operation.results, sink)));
+    }
+}
+
+/// The data contract mapping tells the name of a type only; its members are those of the contract, whether an operation names the type or not.
+#[test]
+fn a_value_of_any_type_crosses_to_wcf_with_a_type_that_no_operation_names() {
+    let scratch = Scratch::new();
+    let path = scratch.path("safe.idl");
+    let idl = "module paint { enum Color { red, green }; struct Pot { Color color; wstring label; }; };\n\
+               interface Safe { any swap(in any content); };";
+    std::fs::write(&path, idl).unwrap();
+    let object_contract = || {
+        ObjectContract::from_file(std::path::Path::new(&path), &everywire_idl::Preprocessing::default())
+            .unwrap()
+    };
+    let backend = Node::new();
+    backend.listen(&place("net.tcp", "backend", &scratch)).unwrap();
+    let safe = object_contract().interface("Safe").unwrap().clone();
+    let target = backend.print_friendly(&backend.export_servant("safe", Arc::new(Echo(safe))));
+    let broker = start(&format!(
+        "[listen.front]\naddress = \"{}\"\n[[route]]\nname = \"safe\"\nmatch = {{ key = \"safe\" }}\nto = \"{target}\"\ncontract = \"{path}\"\n",
+        place("iiop", "front", &scratch),
+    ));
+    let client = Node::new();
+    // By the broker, and without it.
+    for address in [&broker.reference("safe"), &target] {
+        let safe = DynamicObject::with_contract(&client, address, object_contract()).unwrap();
+        let pot = json!({"shape": "paint::Pot", "value": {"color": "red", "label": "a"}});
+        for held in [json!({"shape": "paint::Color", "value": "green"}), pot] {
+            let answer = safe.call("swap", json!({ "content": held })).unwrap();
+            assert_eq!(answer, json!({ "return": held }));
+        }
+    }
 }

@@ -96,6 +96,34 @@ fn a_check_tells_what_each_operation_loses_between_two_wires() {
     assert!(matches!(of(&all, "tell"), Fidelity::Never(why) if why.contains("references")), "{all:?}");
 }
 
+/// Each wire has types that others have no word for.
+#[test]
+fn a_check_tells_what_values_of_any_type_lose() {
+    let scratch = Scratch::new();
+    let path = scratch.path("safe.idl");
+    std::fs::write(&path, "interface Safe { any swap(in any value); long count(); };").unwrap();
+    let checked = |from: &str, to: &str| {
+        let text = format!(
+            "[listen.front]\naddress = \"{from}\"\n[[route]]\nname = \"safe\"\nto = \"{to}\"\ncontract = \"{path}\"\n"
+        );
+        check(config(&text).unwrap()).unwrap_or_else(|mistakes| panic!("{mistakes}")).remove(0).operations
+    };
+    let all = checked("iiop://127.0.0.1:0", "net.tcp://127.0.0.1:1/safe?security=none");
+    let retyped = |names: &str| {
+        format!("a value of any type: {names} arrive as another type, as only one of the wires has them")
+    };
+    let refused =
+        |names: &str| format!("a value of any type: {names} are refused, as one of the wires has none");
+    let told = vec![retyped("narrow text, narrow characters, arrays and aliases"), refused("maps")];
+    assert_eq!(*of(&all, "swap"), Fidelity::Loses(told));
+    assert_eq!(*of(&all, "count"), Fidelity::Whole);
+    let all = checked("dbus+unix:///tmp/a.sock", "iiop://127.0.0.1:1/safe");
+    let names = "narrow characters, object paths, signatures, arrays and aliases";
+    assert_eq!(*of(&all, "swap"), Fidelity::Loses(vec![retyped(names), refused("maps")]));
+    let all = checked("iiop://127.0.0.1:0", "iiop://127.0.0.1:1/safe");
+    assert_eq!(*of(&all, "swap"), Fidelity::Whole);
+}
+
 /// Of a route that retries, what the contract or the route lets run twice; an attribute is read as often as one likes.
 #[test]
 fn a_check_tells_what_is_sent_again() {

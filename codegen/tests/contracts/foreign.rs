@@ -105,6 +105,7 @@ fn interface(name: &'static str, id: &'static str, operations: Vec<Operation>) -
         name: Cow::Borrowed(name),
         id: Cow::Borrowed(id),
         identities: Cow::Borrowed(&[]),
+        types: None,
         notes: Cow::Borrowed(&[]),
         kind: everywire_model::InterfaceKind::Plain,
         bases: Cow::Borrowed(&[]),

@@ -29,6 +29,7 @@ pub fn interface() -> &'static Interface {
             name: "probe".into(),
             id: "probe".into(),
             identities: Cow::Borrowed(&[]),
+            types: None,
             notes: Cow::Borrowed(&[]),
             kind: everywire_model::InterfaceKind::Plain,
             bases: Cow::Borrowed(&[]),

@@ -105,6 +105,7 @@ static ANY: Interface = Interface {
     inherited: 0,
     attributes: std::borrow::Cow::Borrowed(&[]),
     signals: std::borrow::Cow::Borrowed(&[]),
+    types: None,
     notes: std::borrow::Cow::Borrowed(&[]),
     doc: std::borrow::Cow::Borrowed(""),
 };

@@ -49,6 +49,7 @@ pub static INTERFACE: LazyLock<Interface> = LazyLock::new(|| {
         name: "test.Counter".into(),
         id: "5b0ae6c1-33a2-4a60-9c4c-5d60d2b1a0f1".into(),
         identities: vec![].into(),
+        types: None,
         notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),

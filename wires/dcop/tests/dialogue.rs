@@ -163,6 +163,7 @@ fn interface(signals: Vec<Signal>) -> Interface {
         name: "Bench".into(),
         id: "Bench".into(),
         identities: (&[]).into(),
+        types: None,
         notes: (&[]).into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: (&[]).into(),

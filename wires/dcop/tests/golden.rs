@@ -213,6 +213,7 @@ fn signals_are_told_as_kde_does() {
             name: "X".into(),
             id: "X".into(),
             identities: (&[]).into(),
+            types: None,
             notes: (&[]).into(),
             kind: everywire_model::InterfaceKind::Plain,
             bases: (&[]).into(),

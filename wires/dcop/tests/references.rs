@@ -60,6 +60,7 @@ fn operations_are_found_by_signature_and_by_types_with_the_same_bytes() {
         name: "X".into(),
         id: "X".into(),
         identities: (&[]).into(),
+        types: None,
         notes: (&[]).into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: (&[]).into(),

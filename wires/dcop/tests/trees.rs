@@ -157,6 +157,7 @@ fn operations_with_several_results_are_refused_before_anything_is_sent() {
         name: "I".into(),
         id: "I".into(),
         identities: (&[]).into(),
+        types: None,
         notes: (&[]).into(),
         kind: everywire_model::InterfaceKind::Plain,
         bases: (&[]).into(),

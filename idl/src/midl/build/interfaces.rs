@@ -142,6 +142,7 @@ impl Builder<'_> {
             id: Name::from(self.ids.get(&name).cloned().unwrap_or_default()),
             name: Name::from(name),
             identities: Cow::Owned(identities),
+            types: None,
             notes: Cow::Owned(draft.left_out),
             kind,
             bases: base.into_iter().collect(),

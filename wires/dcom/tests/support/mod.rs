@@ -41,6 +41,7 @@ pub fn interface(name: &'static str, id: &'static str) -> Interface {
         name: name.into(),
         id: id.into(),
         identities: vec![].into(),
+        types: None,
         notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),

@@ -1,8 +1,9 @@
 //! The types that a contract names: what a value of any type may say that it is.
 //!
 //! A value of any type (`object`, `anyType`) tells its type by `i:type`, and the reader must find the shape
-//! behind that name. WCF asks for KnownType attributes; here every type that occurs anywhere in the
-//! contract is known. The table is made for operations that have such values, and for nobody else.
+//! behind that name. WCF asks for KnownType attributes; here every type is known that an
+//! operation of the interface names, or that the contract defines (`Interface::types`). The table is made
+//! for operations that have such values, and for nobody else.
 
 use super::graph::is_derived;
 use everywire_idl::wsdl::names::{self, QName, SCHEMA, SERIALIZATION};
@@ -26,6 +27,8 @@ impl Types {
         for other in interface.iter().flat_map(|interface| interface.operations.iter()) {
             walk.operation(other);
         }
+        let types = interface.and_then(|interface| interface.types.as_ref());
+        types.iter().flat_map(|types| types.iter()).for_each(|shape| walk.shape(shape));
         Some(Arc::new(walk.found))
     }
 
@@ -133,8 +136,31 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everywire_model::shape::{Alias, Hold, Text};
-    use everywire_model::{Direction, Parameter};
+    use everywire_model::shape::{Alias, Enum, Hold, Text};
+    use everywire_model::{Contract, Definition, Direction, Parameter};
+
+    /// A value of any type may be of a type that no operation names, as those of CORBA's `any` often are.
+    #[test]
+    fn types_that_no_operation_names_are_known_from_the_contract() {
+        let field = Field { name: "value".into(), shape: Shape::Variant };
+        let operation =
+            Operation::new("Put", vec![Parameter { direction: Direction::In, field }], Shape::Void);
+        let interface = Interface { operations: vec![operation.clone()].into(), ..Interface::default() };
+        let members = vec![("red".into(), 0)].into();
+        let color = Enum { name: "paint::Color".into(), id: "IDL:paint/Color:1.0".into(), members, bits: 32 };
+        let definitions = vec![
+            Definition::Type(Shape::Enum(Hold::new(color))),
+            Definition::Interface(Hold::new(interface)),
+        ];
+        let contract = Contract { definitions }.with_known_types();
+        let types = Types::of(contract.interfaces().next().map(|held| &**held), &operation);
+        let [(namespace, Shape::Enum(_))] =
+            types.as_deref().map(|types| types.named("Color")).unwrap_or_default()
+        else {
+            panic!("{types:?}")
+        };
+        assert_eq!(&**namespace, "http://schemas.datacontract.org/2004/07/paint");
+    }
 
     /// Flags are a text under a name, and a value of any type may be some of them.
     #[test]

@@ -48,6 +48,7 @@ pub fn interface() -> Interface {
         name: "IEcho".into(),
         id: "{http://tempuri.org/}IEcho".into(),
         identities: vec![].into(),
+        types: None,
         notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),

@@ -35,6 +35,7 @@ pub fn interface(id: &'static str, operations: Vec<Operation>, signals: Vec<Sign
         name: name.into(),
         id: id.into(),
         identities: vec![].into(),
+        types: None,
         notes: vec![].into(),
         kind: InterfaceKind::Plain,
         bases: vec![].into(),
