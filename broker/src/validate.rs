@@ -49,10 +49,9 @@ impl Sink for Reader {
     }
 
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
-        match shape.name_of(value) {
-            Some(_) => Ok(()),
-            None if !self.strict => Ok(()),
-            None => Err(Failure::malformed(format_args!("{} has no member {value}", shape.name), 0)),
+        match shape.check(value) {
+            Err(what) if self.strict => Err(Failure::malformed(what, 0)),
+            _ => Ok(()),
         }
     }
 

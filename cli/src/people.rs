@@ -219,6 +219,7 @@ mod tests {
             id: Name::from(""),
             members: members.into(),
             bits: 32,
+            open: false,
         }));
         for (shape, label, shown) in [
             (Shape::Char, 122, "'z'"),

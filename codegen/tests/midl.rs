@@ -131,5 +131,5 @@ fn methods_of_one_name_are_called_by_their_interfaces() {
 /// Members of one value are one variant, by whichever name.
 #[test]
 fn members_may_share_a_value() {
-    assert_eq!((Phase::PhaseFirst, Phase::PhaseFirst as i32), (Phase::PhaseIdle, 1));
+    assert_eq!((Phase::PhaseFirst, Phase::PhaseFirst.0), (Phase::PhaseIdle, 1));
 }

@@ -199,7 +199,8 @@ macro_rules! __describe_tuple {
     };
 }
 
-/// An [`Enum`] of 32 bits: `variants!("Color", "IDL:Color:1.0", { "red" = 0, "green" = 1 })`.
+/// An [`Enum`] of 32 bits: `variants!("Color", "IDL:Color:1.0", { "red" = 0, "green" = 1 })`; one of other bits, or one that is open:
+/// `variants!("Flags", "", 16, open, { .. })`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __describe_variants {
@@ -207,12 +208,16 @@ macro_rules! __describe_variants {
         $crate::__describe_variants!($name, $id, 32, { $($member = $value),* })
     };
     ($name:expr, $id:expr, $bits:literal, { $($member:literal = $value:expr),* $(,)? }) => {
+        $crate::shape::Enum { open: false, ..$crate::__describe_variants!($name, $id, $bits, open, { $($member = $value),* }) }
+    };
+    ($name:expr, $id:expr, $bits:literal, open, { $($member:literal = $value:expr),* $(,)? }) => {
         $crate::shape::Enum {
             name: ::std::borrow::Cow::Borrowed($name),
             id: ::std::borrow::Cow::Borrowed($id),
             members: $crate::__describe_held!([($crate::shape::Name, i32)]
                 $((::std::borrow::Cow::Borrowed($member), $value)),*),
             bits: $bits,
+            open: true,
         }
     };
 }

@@ -83,8 +83,8 @@ pub use failure::{Completed, Failure, Initiator, Kind, Violation};
 pub use generated::{Skeleton, Stub};
 #[doc(hidden)]
 pub use generated::{
-    arms, asynchronous, blocking, counted_fields, errors, exceptions, faces, fields, guid, members, signals,
-    words,
+    arms, asynchronous, blocking, counted_fields, errors, exceptions, faces, fields, guid, members, numbers,
+    signals, words,
 };
 pub use headers::{Edit, Header, Headers};
 pub use hub::{Hub, HubEvent, PeerId, Program};

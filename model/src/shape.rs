@@ -413,6 +413,9 @@ pub struct Enum {
     pub members: Cow<'static, [(Name, i32)]>,
     /// Bits on wires that distinguish: 16 or 32.
     pub bits: u8,
+    /// Whether values without a name may occur, as in C, where members are names of numbers: combinations of flags, and members of a
+    /// later version. Wires that pass names or places carry none of those.
+    pub open: bool,
 }
 
 impl Enum {
@@ -421,12 +424,30 @@ impl Enum {
         self.members.iter().find(|(_, v)| *v == value).map(|(name, _)| name.as_ref())
     }
 
-    /// A value, if a member has it.
+    /// A value, if a member has it or none need have it.
     ///
     /// # Errors
-    /// None has; what is wrong, for people.
+    /// One must and none has; what is wrong, for people.
     pub fn check(&self, value: i32) -> Result<i32, String> {
-        self.name_of(value).map(|_| value).ok_or_else(|| format!("{value} is no member of {}", self.name))
+        if self.open || self.name_of(value).is_some() {
+            return Ok(value);
+        }
+        Err(format!("{value} is no member of {}", self.name))
+    }
+
+    /// A number as a value of an open enumeration. Those of 32 bits without a sign are taken too: 0x80000000 is a usual flag.
+    pub fn number(&self, value: i128) -> Option<i32> {
+        let bits = i32::try_from(value).ok().or_else(|| u32::try_from(value).ok().map(u32::cast_signed));
+        bits.filter(|bits| self.check(*bits).is_ok())
+    }
+
+    /// The value of a name, or of names of flags with a `|` between two of them where the enumeration is open.
+    pub fn value_of_names(&self, names: &str) -> Option<i32> {
+        if let Some(value) = self.value_of(names) {
+            return Some(value);
+        }
+        let mut flags = names.split('|').map(|name| self.value_of(name.trim()));
+        if self.open { flags.try_fold(0, |bits, flag| Some(bits | flag?)) } else { None }
     }
 
     /// The place of the member with this value among all, from 0 on: what travels where enumerations have no values (CDR).

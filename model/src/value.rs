@@ -23,7 +23,7 @@ use crate::body::Handle;
 use crate::failure::Failure;
 use crate::pipe::{discriminator, put_discriminator};
 use crate::reference::Reference;
-use crate::shape::Shape;
+use crate::shape::{Enum, Shape};
 use crate::typecode::TypeCode;
 use crate::visit::{Sink, Source, Visit};
 use bytes::Bytes;
@@ -54,7 +54,7 @@ pub enum Value {
     Struct(Vec<(String, Value)>),
     /// A union: discriminator, and the arm's name and value unless no arm is selected.
     Union(i64, Option<Box<(String, Value)>>),
-    /// A member of an enumeration, by name.
+    /// A member of an enumeration, by name. A value without a name is an [`Integer`](Self::Integer).
     Member(String),
     /// A map: pairs in order.
     Map(Vec<(Value, Value)>),
@@ -79,6 +79,11 @@ impl PartialEq for HeldHandle {
 }
 
 impl Value {
+    /// A value of an enumeration: by its name, or the number where it has none.
+    pub fn member(of: &Enum, value: i32) -> Self {
+        of.name_of(value).map_or(Self::Integer(value.into()), |name| Self::Member(name.to_owned()))
+    }
+
     /// A word for messages to people.
     pub fn noun(&self) -> &'static str {
         match self {
@@ -132,6 +137,10 @@ impl Value {
             (Shape::Char, Self::Char(value)) => sink.char(*value, false),
             (Shape::WideChar, Self::Char(value)) => sink.char(*value, true),
             (Shape::Text(text), Self::Text(value)) => sink.text(text, value),
+            (Shape::Enum(members), Self::Integer(value)) => match members.number(*value) {
+                Some(value) => sink.enumerant(members, value),
+                None => Err(Failure::bad_argument(format!("{value} is no member of {}", members.name))),
+            },
             (Shape::Enum(members), Self::Member(name)) => match members.value_of(name) {
                 Some(value) => sink.enumerant(members, value),
                 None => {
@@ -239,7 +248,7 @@ impl Value {
             Shape::Enum(members) => {
                 let value = source.enumerant(members)?;
                 members.check(value).map_err(|what| Failure::malformed(what, 0))?;
-                Self::Member(members.name_of(value).unwrap_or_default().to_owned())
+                Self::member(members, value)
             }
             Shape::TypeCode => Self::TypeCode(Box::new(source.type_code()?)),
             Shape::Reference(_) => Self::Reference(source.reference()?),

@@ -183,6 +183,9 @@ fn variants(members: &Enum) -> Vec<(String, i32, Option<String>)> {
 /// value of its own.
 fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
+    if members.open {
+        return define_number(&place.name, members, page);
+    }
     let (others, variants): (Vec<_>, Vec<_>) =
         variants(members).into_iter().partition(|(.., of)| of.is_some());
     page.gap();
@@ -205,9 +208,28 @@ fn define_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     }
 }
 
+/// An open enumeration: a number, as values come that no member has, and constants for its members.
+fn define_number(name: &str, members: &Enum, page: &mut Page) {
+    page.gap();
+    page.doc(&format!("`{}` of the contract: a number, with names for some.", members.name));
+    page.line("#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]");
+    allow_capitals(name, page);
+    page.line(format!("pub struct {name}(pub i32);"));
+    page.gap();
+    page.line("#[allow(missing_docs, non_upper_case_globals)]");
+    page.block(&format!("impl {name}"), |page| {
+        for (name, value, _) in variants(members) {
+            page.line(format!("pub const {name}: Self = Self({value});"));
+        }
+    });
+}
+
 /// How an enumeration is marshalled, by its description.
 fn implement_enumeration(types: &Types<'_, '_>, members: &Enum, page: &mut Page) {
     let Some(place) = types.plan.find(&members.name) else { return };
+    if members.open {
+        return page.line(format!("ew::numbers! {{ {}: describe::{} }}", place.name, place.described));
+    }
     let head = format!("ew::members! {{ {}: describe::{} {{ ", place.name, place.described);
     let variants = variants(members).into_iter().filter(|(.., of)| of.is_none());
     let names: Vec<String> = variants.map(|(name, ..)| name).collect();
@@ -225,6 +247,10 @@ pub(super) fn constant(types: &Types<'_, '_>, constant: &Constant, name: &str, p
             (types.owned(&constant.shape), format!("{value:?}"))
         }
         (_, Literal::Bool(value)) => (types.owned(&constant.shape), value.to_string()),
+        (Shape::Enum(_), Literal::Integer(value)) => {
+            let of = types.owned(constant.shape.resolved());
+            (types.owned(&constant.shape), format!("{of}({value})"))
+        }
         (_, Literal::Integer(value)) => (types.owned(&constant.shape), value.to_string()),
         (Shape::Array(_), Literal::Bytes(octets)) => {
             (types.owned(&constant.shape), format!("{:?}", &octets[..]))

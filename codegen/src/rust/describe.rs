@@ -77,7 +77,11 @@ impl Describe<'_, '_> {
         match shape {
             Shape::Struct(shape) => self.record(shape, page),
             Shape::Enum(shape) => {
-                let bits = if shape.bits == 32 { String::new() } else { format!("{}, ", shape.bits) };
+                let bits = match (shape.bits, shape.open) {
+                    (bits, true) => format!("{bits}, open, "),
+                    (32, false) => String::new(),
+                    (bits, false) => format!("{bits}, "),
+                };
                 let members: Vec<_> =
                     shape.members.iter().map(|(name, value)| format!("{name:?} = {value}")).collect();
                 let head = format!(

@@ -104,7 +104,7 @@ fn covers(union: &Union) -> bool {
     union.arms.iter().any(|arm| arm.default)
         || match union.discriminator.resolved() {
             Shape::Bool => labels >= 2,
-            Shape::Enum(members) => labels >= members.members.len(),
+            Shape::Enum(members) => !members.open && labels >= members.members.len(),
             _ => false,
         }
 }

@@ -20,25 +20,25 @@ pub struct GUID {
     pub data4: [u8; 8],
 }
 
-/// `Grade` of the contract.
+/// `Grade` of the contract: a number, with names for some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum Grade {
-    GradeBad = 0,
-    GradeGood = 192,
+pub struct Grade(pub i32);
+
+#[allow(missing_docs, non_upper_case_globals)]
+impl Grade {
+    pub const GradeBad: Self = Self(0);
+    pub const GradeGood: Self = Self(192);
 }
 
-/// `Phase` of the contract.
+/// `Phase` of the contract: a number, with names for some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum Phase {
-    PhaseIdle = 1,
-    PhaseRun = 2,
-}
+pub struct Phase(pub i32);
 
 #[allow(missing_docs, non_upper_case_globals)]
 impl Phase {
-    pub const PhaseFirst: Self = Self::PhaseIdle;
+    pub const PhaseIdle: Self = Self(1);
+    pub const PhaseRun: Self = Self(2);
+    pub const PhaseFirst: Self = Self(1);
 }
 
 /// `Reading` of the contract.
@@ -190,8 +190,8 @@ ew::words! { FILETIME { dw_low_date_time, dw_high_date_time }
     row { 8, 4; 0 Four 4 Four; dw_low_date_time 0 dw_high_date_time 4 } }
 ew::fields! { GUID { data1, data2, data3, data4 } }
 ew::guid! { GUID }
-ew::members! { Grade: describe::GRADE { GradeBad, GradeGood } }
-ew::members! { Phase: describe::PHASE { PhaseIdle, PhaseRun } }
+ew::numbers! { Grade: describe::GRADE }
+ew::numbers! { Phase: describe::PHASE }
 ew::counted_fields! {
     Reading { name, at, grade, value, raw }
     write (name, at, grade, value, ew::counts::Filled(raw), count) {
@@ -300,9 +300,11 @@ pub mod describe {
         "Data4": array!(Shape::U8, 8),
     });
 
-    pub static GRADE: Enum = variants!("Grade", "", 16, { "GRADE_BAD" = 0, "GRADE_GOOD" = 192 });
+    pub static GRADE: Enum = variants!("Grade", "", 16, open, {
+        "GRADE_BAD" = 0, "GRADE_GOOD" = 192,
+    });
 
-    pub static PHASE: Enum = variants!("Phase", "", {
+    pub static PHASE: Enum = variants!("Phase", "", 32, open, {
         "PHASE_IDLE" = 1, "PHASE_RUN" = 2, "PHASE_FIRST" = 1,
     });
 

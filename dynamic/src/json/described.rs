@@ -330,7 +330,7 @@ impl Listener {
                     });
                 }
                 let (name, id, members) = (name.into(), id.into(), Cow::Owned(members));
-                Shape::Enum(Hold::new(Enum { name, id, members, bits: 32 }))
+                Shape::Enum(Hold::new(Enum { name, id, members, bits: 32, open: false }))
             }
             "alias" => {
                 let target = self.shape(part("shape")?, depth)?;

@@ -80,6 +80,10 @@ pub fn read_word(
             Some(json @ (Json::Array(_) | Json::Object(_) | Json::String(_))) => reader.value(shape, &json),
             _ => reader.octets(resolved, word.as_bytes().to_vec()),
         },
+        Shape::Enum(members) if members.open => match parsed {
+            Some(json @ (Json::String(_) | Json::Number(_))) => reader.value(shape, &json),
+            _ => reader.value(shape, &Json::from(word)),
+        },
         Shape::Text(_) | Shape::Char | Shape::WideChar | Shape::Enum(_) => match parsed {
             Some(json @ Json::String(_)) => reader.value(shape, &json),
             _ => reader.value(shape, &Json::from(word)),
@@ -174,14 +178,19 @@ impl Reader<'_> {
                 }
             }
             (Shape::Text(text), Json::String(value)) => self.text(text, value),
-            (Shape::Enum(members), Json::String(name)) => match members.value_of(name) {
-                Some(_) => Ok(Value::Member(name.clone())),
+            (Shape::Enum(members), Json::String(name)) => match members.value_of_names(name) {
+                Some(_) if members.value_of(name).is_some() => Ok(Value::Member(name.clone())),
+                Some(value) => Ok(Value::member(members, value)),
                 None => {
                     let names: Vec<_> = members.members.iter().map(|(name, _)| name.as_ref()).collect();
                     let known = names.join(", ");
                     Err(self.wrong(format!("`{name}` is no member of {}; members are {known}", members.name)))
                 }
             },
+            (Shape::Enum(members), Json::Number(number)) if members.open => {
+                let bits = number.as_i64().and_then(|number| members.number(number.into()));
+                bits.map(|bits| Value::member(members, bits)).ok_or_else(|| self.unfit(shape, json))
+            }
             (Shape::Reference(_), Json::Null) => Ok(Value::Reference(None)),
             (Shape::Reference(_), Json::String(text)) => match self.notation.parse(text) {
                 Ok(reference) => Ok(Value::Reference(Some(reference))),
@@ -533,6 +542,9 @@ fn expected(shape: &Shape) -> String {
         Shape::Struct(fields) if fields.name.is_empty() => "an object".into(),
         Shape::Struct(fields) => format!("an object ({})", fields.name),
         Shape::Union(union) => format!("an object ({})", union.name),
+        Shape::Enum(members) if members.open => {
+            format!("a member of {}, several with | between them, or a number of 32 bits", members.name)
+        }
         Shape::Enum(members) => format!("the name of a member of {}", members.name),
         Shape::Reference(_) => "the text of an object reference, or null".into(),
         Shape::Handle => "a file to open ({\"handle\": \"FILE\"}, or the word @FILE)".into(),

@@ -57,7 +57,15 @@ fn colour() -> Shape {
         id: "".into(),
         members: Cow::Owned(members),
         bits: 32,
+        open: false,
     }))
+}
+
+/// An enumeration of C.
+fn flags() -> Shape {
+    let members = vec![("A".into(), 1), ("B".into(), 2), ("TOP".into(), i32::MIN)];
+    let members = Cow::Owned(members);
+    Shape::Enum(Hold::new(Enum { name: "Flags".into(), id: "".into(), members, bits: 32, open: true }))
 }
 
 fn figure() -> Shape {
@@ -88,6 +96,27 @@ fn both_ways(shape: &Shape, json: &Json) -> Value {
 
 fn wrong(shape: &Shape, json: &Json) -> String {
     read(shape, json, "arguments", &Plain).unwrap_err().to_string()
+}
+
+#[test]
+fn an_open_enumeration_takes_numbers_and_several_names() {
+    let flags = flags();
+    assert_eq!(both_ways(&flags, &json!("A")), Value::Member("A".into()));
+    assert_eq!(both_ways(&flags, &json!(3)), Value::Integer(3));
+    assert_eq!(both_ways(&flags, &json!(-5)), Value::Integer(-5));
+    let taken = |word: &str| read_word(&flags, word, "arguments.v", &Plain).unwrap();
+    assert_eq!(taken("A|B"), Value::Integer(3));
+    assert_eq!(taken("A | A"), Value::Member("A".into()));
+    assert_eq!(taken("2147483648"), Value::Member("TOP".into()));
+    assert_eq!(taken("0"), Value::Integer(0));
+    let expected = "a member of Flags, several with | between them, or a number of 32 bits";
+    assert_eq!(
+        wrong(&flags, &json!(4_294_967_296_u64)),
+        format!("arguments: {expected} is expected, not a number")
+    );
+    assert_eq!(wrong(&flags, &json!("A|C")), "arguments: `A|C` is no member of Flags; members are A, B, TOP");
+    // One of another wire has its names only.
+    assert!(wrong(&colour(), &json!(1)).contains("the name of a member of Colour is expected"));
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn colour() -> Enum {
         id: named(""),
         members: vec![(named("red"), 0), (named("blue"), 1)].into(),
         bits: 32,
+        open: false,
     }
 }
 

@@ -26,8 +26,13 @@ fn shapes() -> Vec<Shape> {
     let pair = structure("P", "{urn:a}P", vec![("a", leaf.clone()), ("b", leaf.clone()), ("c", text())]);
     let held = Shape::Pointer(Hold::new(Pointer { kind: PointerKind::Unique, target: leaf.clone() }));
     let members = vec![(Name::Borrowed("Red"), 0), (Name::Borrowed("Blue"), 1)].into();
-    let colour =
-        Shape::Enum(Hold::new(Enum { name: "Color".into(), id: "{urn:a}Color".into(), members, bits: 32 }));
+    let colour = Shape::Enum(Hold::new(Enum {
+        name: "Color".into(),
+        id: "{urn:a}Color".into(),
+        members,
+        bits: 32,
+        open: false,
+    }));
     let arm = |label, shape| Arm {
         labels: vec![label].into(),
         default: label == 0,

@@ -229,6 +229,7 @@ impl<'n, 't> Types<'n, 't, '_> {
             id: Name::from(""),
             members: Cow::Owned(names),
             bits: 32,
+            open: false,
         };
         let kind = Shape::Enum(Hold::new(kind));
         self.definitions.push((QName::default(), Definition::Type(kind.clone())));

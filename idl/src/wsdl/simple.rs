@@ -60,6 +60,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 id: Name::from(name.to_string()),
                 members: Cow::Owned(members),
                 bits: 32,
+                open: false,
             };
             return Some(Typed::plain(Shape::Enum(Hold::new(shape)), true));
         }

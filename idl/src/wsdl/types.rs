@@ -484,6 +484,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             id: Name::from(""),
             members: Cow::Owned(members),
             bits: 32,
+            open: false,
         };
         let kind = Shape::Enum(Hold::new(kind));
         self.definitions.push((QName::default(), Definition::Type(kind.clone())));

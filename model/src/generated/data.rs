@@ -3,7 +3,7 @@
 //! The generator prints a type and its description, and calls one of these for all that follows from them: so
 //! that generated files are short, and what they do is written once. `fields` is for structs,
 //! `counted_fields` for those with counts that people do not see, `words` for those that are numbers of 32
-//! bits alone; `members` is for enumerations, `arms` for unions, `exceptions` and `errors` for what an
+//! bits alone; `members` is for enumerations, `numbers` for open ones, `arms` for unions, `exceptions` and `errors` for what an
 //! operation may raise, `signals` for what an object emits, `guid` for the struct that is a GUID.
 //!
 //! Invariants of what they make.
@@ -177,6 +177,58 @@ macro_rules! __generated_members {
         impl<'a> $crate::Unmarshal<'a> for $name {
             fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(_: &$crate::Shape, source: &mut S) -> $crate::Visit<Self> {
                 $crate::union::label(source.enumerant(&$described)?.into())
+            }
+        }
+    };
+}
+
+/// An open enumeration, which is a number: its description.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __generated_numbers {
+    ($name:ident: $described:path) => {
+        impl $crate::union::Discriminator for $name {
+            fn label(self) -> i64 {
+                self.0.into()
+            }
+
+            fn from_label(label: i64) -> ::std::option::Option<Self> {
+                i32::try_from(label).ok().map(Self)
+            }
+        }
+
+        impl ::std::ops::BitOr for $name {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl ::std::ops::BitAnd for $name {
+            type Output = Self;
+
+            fn bitand(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+        }
+
+        impl $crate::Marshal for $name {
+            fn marshal<S: $crate::Sink + ?::core::marker::Sized>(
+                &self,
+                _: &$crate::Shape,
+                sink: &mut S,
+            ) -> $crate::Visit<()> {
+                sink.enumerant(&$described, self.0)
+            }
+        }
+
+        impl<'a> $crate::Unmarshal<'a> for $name {
+            fn unmarshal<S: $crate::Source<'a> + ?::core::marker::Sized>(
+                _: &$crate::Shape,
+                source: &mut S,
+            ) -> $crate::Visit<Self> {
+                source.enumerant(&$described).map(Self)
             }
         }
     };
@@ -379,5 +431,6 @@ macro_rules! __generated_guid {
 pub use crate::{
     __generated_arms as arms, __generated_counted_fields as counted_fields, __generated_errors as errors,
     __generated_exceptions as exceptions, __generated_fields as fields, __generated_guid as guid,
-    __generated_members as members, __generated_signals as signals, __generated_words as words,
+    __generated_members as members, __generated_numbers as numbers, __generated_signals as signals,
+    __generated_words as words,
 };

@@ -15,7 +15,7 @@ mod faces;
 mod inherit;
 mod results;
 
-pub use data::{arms, counted_fields, errors, exceptions, fields, guid, members, signals, words};
+pub use data::{arms, counted_fields, errors, exceptions, fields, guid, members, numbers, signals, words};
 pub use faces::{asynchronous, blocking, faces};
 pub use inherit::{inherit_attributes, inherit_operations};
 pub use results::{Coded, Lent, List, Narrow, Results, Untyped, lend, own};

@@ -274,11 +274,12 @@ impl Status {
             State::OpcStatusSuspended => (4, "suspended"),
             State::OpcStatusTest => (5, "test"),
             State::OpcStatusCommFault => (6, "communication fault"),
+            other => (other.0, "unknown to this side"),
         };
         Self {
             vendor: status.vendor_info.unwrap_or_default(),
             version: (status.major_version, status.minor_version, status.build_number),
-            state,
+            state: state.into(),
             state_name,
             started: time_of(&status.start_time),
             now: time_of(&status.current_time),

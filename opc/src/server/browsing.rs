@@ -47,7 +47,6 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
             OPCBROWSEDIRECTION::OpcBrowseUp => Direction::Up,
             OPCBROWSEDIRECTION::OpcBrowseDown => Direction::Down,
             OPCBROWSEDIRECTION::OpcBrowseTo => Direction::To,
-            #[allow(unreachable_patterns)]
             _ => return Err(Code::INVALID_ARGUMENT.into()),
         };
         let client = &self.desk().client;
@@ -66,7 +65,6 @@ impl IOPCBrowseServerAddressSpace for ServerObject {
             OPCBROWSETYPE::OpcBranch => Kind::Branches,
             OPCBROWSETYPE::OpcLeaf => Kind::Leaves,
             OPCBROWSETYPE::OpcFlat => Kind::Flat,
-            #[allow(unreachable_patterns)]
             _ => return Err(Code::INVALID_ARGUMENT.into()),
         };
         let filter = Filter::new(filter, VarType(type_filter), access_filter)?;
@@ -259,7 +257,6 @@ impl IOPCBrowse for ServerObject {
             OPCBROWSEFILTER::OpcBrowseFilterAll => Elements::All,
             OPCBROWSEFILTER::OpcBrowseFilterBranches => Elements::Branches,
             OPCBROWSEFILTER::OpcBrowseFilterItems => Elements::Items,
-            #[allow(unreachable_patterns)]
             _ => return Err(Code::INVALID_ARGUMENT.into()),
         };
         let engine = self.desk().client.engine();

@@ -50,7 +50,6 @@ pub(super) fn read_from(source: OPCDATASOURCE) -> Result<ReadFrom<'static>, Code
     match source {
         OPCDATASOURCE::OpcDsCache => Ok(ReadFrom::Cache),
         OPCDATASOURCE::OpcDsDevice => Ok(ReadFrom::Device),
-        #[allow(unreachable_patterns)]
         _ => Err(Code::INVALID_ARGUMENT),
     }
 }

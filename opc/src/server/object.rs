@@ -275,7 +275,11 @@ impl IOPCServer for ServerObject {
     ) -> Result<Success<Option<Reference>>, Failure> {
         let groups = match scope {
             OPCENUMSCOPE::OpcEnumPublicConnections | OPCENUMSCOPE::OpcEnumPublic => Vec::new(),
-            _ => self.0.client.groups(),
+            OPCENUMSCOPE::OpcEnumPrivateConnections
+            | OPCENUMSCOPE::OpcEnumAllConnections
+            | OPCENUMSCOPE::OpcEnumPrivate
+            | OPCENUMSCOPE::OpcEnumAll => self.0.client.groups(),
+            _ => return Err(Code::INVALID_ARGUMENT.into()),
         };
         let (node, seat) = (&self.0.house()?.node, self.0.client.enumerator()?);
         let code = if groups.is_empty() { Code::FALSE } else { Code::OK };

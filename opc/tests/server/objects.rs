@@ -58,6 +58,21 @@ fn a_client_browses_the_tree_and_the_list() {
     assert_eq!((point.as_deref(), elements.len()), (Some(""), 1));
 }
 
+/// COM passes any number as a value of an enumeration; what a server makes of it is an HRESULT of its own.
+#[test]
+fn a_value_that_has_no_name_is_an_invalid_argument() {
+    let site = Site::new();
+    let browsing = site.connect::<dyn IOPCBrowseServerAddressSpace>();
+    let found = browsing.browse_opc_item_ids(OPCBROWSETYPE(9), "", 0, 0);
+    assert_eq!(code_of(found), Some(Code::INVALID_ARGUMENT));
+    let found =
+        site.connect::<dyn IOPCBrowse>().browse("Tank", &None, 2, OPCBROWSEFILTER(9), "", "", 1, 1, &[]);
+    assert_eq!(code_of(found), Some(Code::INVALID_ARGUMENT));
+    let names = everywire_opc::contract::GUID::of::<dyn IEnumString>();
+    let found = site.connect::<dyn IOPCServer>().create_group_enumerator(OPCENUMSCOPE(0), &names);
+    assert_eq!(code_of(found), Some(Code::INVALID_ARGUMENT));
+}
+
 #[test]
 fn an_enumerator_goes_on_where_it_was_copied() {
     let site = Site::new();

@@ -107,6 +107,8 @@ impl DirectorySetup for Setup {
                 previous: MachineRole::StandaloneWorkstation,
             }),
             LEVEL::Operation => RoleInformation::Operation(OperationState::Idle),
+            // ERROR_INVALID_PARAMETER.
+            _ => return Ok((None, 87)),
         };
         Ok((Some(information), 0))
     }

@@ -125,6 +125,7 @@ impl Dice {
                     id: "".into(),
                     members: vec![("red".into(), 0), ("blue".into(), -7)].into(),
                     bits: 32,
+                    open: false,
                 }));
                 (shape, Value::Member(if bits & 1 == 1 { "red".into() } else { "blue".into() }))
             }

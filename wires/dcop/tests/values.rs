@@ -168,6 +168,7 @@ fn shapes_of_other_worlds_travel_where_there_is_a_way() {
         id: "".into(),
         members: vec![("red".into(), 0), ("green".into(), 1)].into(),
         bits: 32,
+        open: false,
     };
     let enumeration = Shape::Enum(Hold::new(color));
     assert_eq!(encode(&enumeration, &Value::Member("green".into())).unwrap(), [0, 0, 0, 1]);

@@ -62,6 +62,7 @@ fn an_enumeration_with_values_travels_by_its_ordinals() {
         id: "IDL:m/Status:1.0".into(),
         members: members.into(),
         bits: 32,
+        open: false,
     }));
     is(status.clone(), Value::Member("open".into()), "0000 0000", "0000 0000");
     is(status.clone(), Value::Member("paid".into()), "0000 0001", "0100 0000");
@@ -85,6 +86,7 @@ fn color() -> Shape {
         id: "IDL:m/Color:1.0".into(),
         members: members.into(),
         bits: 32,
+        open: false,
     }))
 }
 

@@ -112,7 +112,8 @@ fn texts_that_are_no_items_of_attributes_are_refused() {
 #[test]
 fn members_with_blanks_are_no_items_of_attributes() {
     let members = vec![("Red".into(), 0), ("Dark Blue".into(), 1)];
-    let colour = Enum { name: "C".into(), id: "{urn:o}C".into(), members: members.into(), bits: 32 };
+    let colour =
+        Enum { name: "C".into(), id: "{urn:o}C".into(), members: members.into(), bits: 32, open: false };
     let fields = holding(attribute("V", None, Shape::sequence(Shape::Enum(Hold::new(colour)))));
     let member = |name: &str| Value::Member(name.to_owned());
     for form in FORMS {

@@ -49,7 +49,7 @@ fn poly() -> Shape {
     let base = arm(0, "{urn:peers}Base", vec![("Id", Shape::I32)]);
     let derived = arm(1, "{urn:peers}Derived", vec![("Id", Shape::I32), ("Name", text())]);
     let kinds = vec![("Base".into(), 0), ("Derived".into(), 1)].into();
-    let kinds = Enum { name: "BaseKind".into(), id: "".into(), members: kinds, bits: 32 };
+    let kinds = Enum { name: "BaseKind".into(), id: "".into(), members: kinds, bits: 32, open: false };
     Shape::Union(Hold::new(Union {
         name: "Base".into(),
         id: "{urn:peers}Base".into(),
@@ -61,7 +61,7 @@ fn poly() -> Shape {
 /// The contract of the captured `EchoAll`.
 fn all_types() -> Shape {
     let members = vec![("Red".into(), 0), ("Grn".into(), 1)].into();
-    let color = Enum { name: "Color".into(), id: "{urn:peers}Color".into(), members, bits: 32 };
+    let color = Enum { name: "Color".into(), id: "{urn:peers}Color".into(), members, bits: 32, open: false };
     let map = Map { key: text(), value: Shape::I32 };
     let date = || typed(SCHEMA, "dateTime");
     let offset = structure(

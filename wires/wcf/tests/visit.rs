@@ -30,6 +30,7 @@ fn colour() -> Shape {
         id: "".into(),
         members: members.into(),
         bits: 32,
+        open: false,
     }))
 }
 

@@ -97,9 +97,8 @@ impl Builder<'_> {
             (Shape::Bool, _) => Value::Bool(self.integer(expr)? != 0),
             (Shape::Enum(members), _) => {
                 let value = self.integer(expr)?;
-                let member = narrow(value).and_then(|value| members.name_of(value));
-                match member {
-                    Some(member) => Value::Member(member.to_owned()),
+                match narrow(value) {
+                    Some(value) => Value::member(members, value),
                     None => return self.misfit(expr),
                 }
             }

@@ -482,8 +482,13 @@ impl Builder<'_> {
             next = value + 1;
         }
         let bits = if has(attributes, "v1_enum") { 32 } else { 16 };
-        let built =
-            Enum { name: Name::from(name.clone()), id: Name::default(), members: Cow::Owned(values), bits };
+        let built = Enum {
+            name: Name::from(name.clone()),
+            id: Name::default(),
+            members: Cow::Owned(values),
+            bits,
+            open: true,
+        };
         let typed = Typed::leaf(Shape::Enum(Hold::new(built)));
         self.definitions.push(Definition::Type(typed.shape.clone()));
         self.types.insert(name.clone(), Ty::Value(typed.clone()));

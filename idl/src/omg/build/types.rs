@@ -301,7 +301,7 @@ impl Builder<'_> {
         for (ident, value) in members.members.iter().zip(0..) {
             values.push((Name::from(ident.name.clone()), value));
         }
-        let hold = Hold::new(shape::Enum { name, id, members: Cow::Owned(values), bits: 32 });
+        let hold = Hold::new(shape::Enum { name, id, members: Cow::Owned(values), bits: 32, open: false });
         let typed = Typed::leaf(Shape::Enum(hold.clone()));
         self.declare(&members.ident, NamedItem::Type(typed.clone()))?;
         // Enumerators stand beside their type, not inside it.

@@ -446,9 +446,7 @@ impl Sink for NdrSink {
     }
 
     fn enumerant(&mut self, shape: &Enum, value: i32) -> Visit<()> {
-        if shape.name_of(value).is_none() {
-            return Err(Failure::bad_argument(format!("{value} is no member of {}", shape.name)));
-        }
+        shape.check(value).map_err(Failure::bad_argument)?;
         if enum_width(shape) == 2 && !self.frames.automation() {
             let short = u16::try_from(value).map_err(|_| unsupported("a member above 65535 in 16 bits"))?;
             self.value(short.to_le_bytes())?;

@@ -398,7 +398,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
         let short = enum_width(shape) == 2 && !self.frames.automation();
         self.begin()?;
         let value = if short { self.scalar(Window::u16)?.into() } else { self.scalar(Window::i32)? };
-        if shape.name_of(value).is_none() {
+        if shape.check(value).is_err() {
             return self.wrong(Violation::UnknownEnumerant);
         }
         if !self.counts.is_empty() {

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn structs_with_short_enumerations_are_packed_and_others_are_not() {
         let members = Cow::Owned(vec![(Cow::Borrowed("A"), 5)]);
-        let short = Enum { name: Cow::Borrowed("E"), id: Cow::Borrowed("E"), members, bits: 16 };
+        let short = Enum { name: Cow::Borrowed("E"), id: Cow::Borrowed("E"), members, bits: 16, open: false };
         let packed = structure(vec![Shape::Enum(Hold::new(short.clone())), Shape::U32]);
         let plain = structure(vec![Shape::U16, Shape::U32]);
         let mut sink = NdrSink::new(true).with_references(Arc::new(NullReferences));

@@ -103,7 +103,13 @@ pub(crate) fn bstr() -> Shape {
 
 pub(crate) fn enumeration(bits: u8, members: &[(&str, i32)]) -> Shape {
     let members: Vec<_> = members.iter().map(|(name, value)| ((*name).to_owned().into(), *value)).collect();
-    Shape::Enum(Hold::new(Enum { name: "Enumeration".into(), id: "".into(), members: members.into(), bits }))
+    Shape::Enum(Hold::new(Enum {
+        name: "Enumeration".into(),
+        id: "".into(),
+        members: members.into(),
+        bits,
+        open: false,
+    }))
 }
 
 pub(crate) fn union(discriminator: Shape, arms: &[(i64, &str, Shape)]) -> Shape {

@@ -282,7 +282,10 @@ impl<'a, 'b> Reader<'a, 'b> {
                 for value in (0..i32::MAX).take(count) {
                     members.push((name_of(get)?, value));
                 }
-                (Shape::Enum(Hold::new(Enum { name, id, members: Cow::Owned(members), bits: 32 })), 0)
+                {
+                    let members = Cow::Owned(members);
+                    (Shape::Enum(Hold::new(Enum { name, id, members, bits: 32, open: false })), 0)
+                }
             }
             kind::SEQUENCE => {
                 let (element, height) = self.node(get, origin, depth)?;

@@ -147,7 +147,13 @@ mod tests {
             Operation::new("Put", vec![Parameter { direction: Direction::In, field }], Shape::Void);
         let interface = Interface { operations: vec![operation.clone()].into(), ..Interface::default() };
         let members = vec![("red".into(), 0)].into();
-        let color = Enum { name: "paint::Color".into(), id: "IDL:paint/Color:1.0".into(), members, bits: 32 };
+        let color = Enum {
+            name: "paint::Color".into(),
+            id: "IDL:paint/Color:1.0".into(),
+            members,
+            bits: 32,
+            open: false,
+        };
         let definitions = vec![
             Definition::Type(Shape::Enum(Hold::new(color))),
             Definition::Interface(Hold::new(interface)),

@@ -107,8 +107,7 @@ fn convert(from: &Shape, value: &Value, target: &Shape, depth: u32) -> Result<Va
         (Shape::Enum(members), _) => {
             let number = integer(from, value, target, i32::MIN.into(), i32::MAX.into())?;
             let Value::Integer(number) = number else { return Err(DISP_E_TYPEMISMATCH) };
-            let name = i32::try_from(number).ok().and_then(|number| members.name_of(number));
-            Value::Member(name.ok_or(DISP_E_TYPEMISMATCH)?.to_owned())
+            Value::member(members, members.number(number).ok_or(DISP_E_TYPEMISMATCH)?)
         }
         (Shape::Reference(_), Value::Reference(reference)) => Value::Reference(reference.clone()),
         (Shape::Reference(_), Value::Nothing) => Value::Reference(None),
@@ -274,6 +273,7 @@ fn held(shape: &Shape, value: &Value, depth: u32) -> Result<(Shape, Value), u32>
             let number = members.value_of(name).ok_or(DISP_E_TYPEMISMATCH)?;
             (Shape::I32, Value::Integer(number.into()))
         }
+        (Shape::Enum(_), Value::Integer(_)) => (Shape::I32, value.clone()),
         (Shape::Reference(_), value) => (DISPATCH, value.clone()),
         (Shape::Sequence(_) | Shape::Array(_), Value::Bytes(_)) => {
             (Shape::sequence(Shape::U8), value.clone())
