@@ -270,6 +270,10 @@ impl Value {
             }
             resolved @ Shape::Struct(fields) => {
                 source.open(resolved)?;
+                // Each value has the names of its members, which a peer may have told once for many values.
+                source
+                    .budget()
+                    .charge_bytes(fields.fields.iter().map(|field| field.name.len() as u64).sum())?;
                 let mut values = Vec::with_capacity(fields.fields.len());
                 for field in fields.fields.iter() {
                     values.push((field.name.to_string(), Self::decode(&field.shape, source)?));
@@ -284,6 +288,7 @@ impl Value {
                 source.arm(resolved, selected)?;
                 let arm = match selected.and_then(|index| union.arms.get(index)) {
                     Some(arm) => {
+                        source.budget().charge_bytes(arm.field.name.len() as u64)?;
                         Some(Box::new((arm.field.name.to_string(), Self::decode(&arm.field.shape, source)?)))
                     }
                     None => None,

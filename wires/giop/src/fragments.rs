@@ -70,6 +70,16 @@ impl GiopSession {
         Ok(())
     }
 
+    /// Drops a request of which parts have come, as its caller withdraws it: the rest may never come. Java's ORB does so.
+    pub(crate) fn drop_assembly(&mut self, id: u32, cancel: &Header) {
+        let asks =
+            |open: &Assembly| matches!(open.header.kind, MessageKind::Request | MessageKind::LocateRequest);
+        let named = |open: &Assembly| open.id == id && open.header.minor == cancel.minor;
+        let Some(at) = self.assemblies.iter().position(|open| asks(open) && named(open)) else { return };
+        let dropped = self.assemblies.swap_remove(at);
+        self.assembled = self.assembled.saturating_sub(dropped.bytes.len() as u64);
+    }
+
     /// The number of the request that the first part belongs to; 0 before GIOP 1.2. In 1.2 every part but the
     /// last must be a multiple of 8 octets long, header included, so that alignment goes on undisturbed.
     fn fragmented_id(&self, header: &Header, message: &[u8]) -> Result<u32, ProtocolError> {

@@ -451,6 +451,7 @@ impl GiopSession {
         if get.left() > 0 {
             return Err(ProtocolError::Trailing { kind: header.kind.word(), bytes: get.left() });
         }
+        self.drop_assembly(id, header);
         if let Some(serving) = self.serving.iter_mut().find(|serving| serving.id == id && !serving.cancelled)
         {
             serving.cancelled = true;

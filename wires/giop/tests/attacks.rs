@@ -100,12 +100,51 @@ fn g2_elements_without_size_cost_all_the_same() {
     assert_eq!(failure.kind(), Kind::LimitExceeded);
 }
 
+/// A node of a type code with this encapsulation.
+fn node(kind: u32, content: &[u8]) -> Vec<u8> {
+    let content = [&[1, 0, 0, 0], content].concat();
+    [&kind.to_le_bytes()[..], &(content.len() as u32).to_le_bytes(), &content].concat()
+}
+
+/// An `any` with a sequence of so many structs; each has one member of this name and type.
+fn many_structs(name: usize, member: &[u8], count: u32) -> Vec<u8> {
+    let text = |len: usize| {
+        let mut text = (len as u32 + 1).to_le_bytes().to_vec();
+        text.extend(vec![b'N'; len]);
+        text.resize((4 + len + 1).next_multiple_of(4), 0);
+        text
+    };
+    let element = node(15, &[&text(0)[..], &text(0), &[1, 0, 0, 0], &text(name), member].concat());
+    [&node(19, &[&element[..], &[0; 4]].concat())[..], &count.to_le_bytes()].concat()
+}
+
+/// A few octets of a type code may not stand for many more of values, whether those take octets themselves or not.
+#[test]
+fn g2_types_of_nothing_and_long_names_of_members_cost_all_the_same() {
+    let read = |raw: &[u8]| body(raw).read(|source| Value::decode(&Shape::Variant, source));
+    for nothing in
+        [&[0; 4][..], &[1, 0, 0, 0], &node(15, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])]
+    {
+        let failure = read(&many_structs(4, nothing, 500_000)).unwrap_err();
+        assert_eq!(failure.kind(), Kind::Malformed, "{failure:?}");
+        assert!(failure.message().contains("is a part of another type, and has no values"), "{failure:?}");
+    }
+    let octet = 10u32.to_le_bytes();
+    let values = [many_structs(4000, &octet, 500_000), vec![7; 500_000]].concat();
+    let failure = read(&values).unwrap_err();
+    assert_eq!(
+        (failure.kind(), failure.message().contains("bytes of decoded values")),
+        (Kind::LimitExceeded, true)
+    );
+    let values = [many_structs(20, &octet, 100_000), vec![7; 100_000]].concat();
+    assert!(read(&values).is_ok(), "names as contracts have them");
+}
+
 /// A type code of `depth` sequences around an octet.
 fn deep(depth: usize) -> Vec<u8> {
     let mut code = 10u32.to_le_bytes().to_vec();
     for _ in 0..depth {
-        let content = [&[1, 0, 0, 0][..], &code, &[0; 4]].concat();
-        code = [&19u32.to_le_bytes()[..], &(content.len() as u32).to_le_bytes(), &content].concat();
+        code = node(19, &[&code[..], &[0; 4]].concat());
     }
     code
 }
@@ -143,9 +182,8 @@ fn g3_type_codes_that_nest_run_in_circles_or_explode() {
         let node = raw.len();
         if level == 0 {
             raw.extend(15u32.to_le_bytes());
-            let content =
-                [&[1, 0, 0, 0][..], &1u32.to_le_bytes(), &[0; 4], &1u32.to_le_bytes(), &[0; 4], &[0; 4]]
-                    .concat();
+            // One octet, without a name as all here.
+            let content = [1u32, 1, 0, 1, 0, 1, 1, 0, 10].map(u32::to_le_bytes).concat();
             raw.extend((content.len() as u32).to_le_bytes());
             raw.extend(content);
         } else {
@@ -227,6 +265,29 @@ fn g4_interleaved_fragments_are_told_apart() {
         }
     }
     assert_eq!(session.deadline(), None);
+}
+
+/// Java's ORB withdraws a request that it has not sent to its end, and never sends the rest.
+#[test]
+fn g5_a_request_in_parts_ends_where_it_is_withdrawn() {
+    let mut session = server();
+    for round in 0..100 {
+        let id = round % 10;
+        feed(&mut *session, &first_part(id)).unwrap();
+        assert!(session.deadline().is_some());
+        feed(&mut *session, &message(2, 1, &id.to_le_bytes())).unwrap();
+        assert_eq!(session.deadline(), None, "nothing is waited for");
+    }
+    // A part that was under way all the same is passed over, and the number may be had again.
+    feed(&mut *session, &fragment(9, false, &[0; 8])).unwrap();
+    assert!(events(&mut *session).is_empty());
+    feed(&mut *session, &request(9, b"op")).unwrap();
+    assert_eq!(events(&mut *session).len(), 1);
+    // Another request's parts go on.
+    feed(&mut *session, &first_part(20)).unwrap();
+    feed(&mut *session, &message(2, 1, &21u32.to_le_bytes())).unwrap();
+    feed(&mut *session, &fragment(20, false, &[0; 8])).unwrap();
+    assert_eq!(events(&mut *session).len(), 1);
 }
 
 #[test]

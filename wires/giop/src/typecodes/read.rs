@@ -260,7 +260,7 @@ impl<'a, 'b> Reader<'a, 'b> {
                 let mut fields = Vec::new();
                 for _ in 0..self.count(get, 9)? {
                     let name = name_of(get)?;
-                    let (shape, below) = self.node(get, origin, depth)?;
+                    let (shape, below) = self.part(get, origin, depth)?;
                     height = height.max(below);
                     fields.push(Field { name, shape });
                 }
@@ -282,19 +282,17 @@ impl<'a, 'b> Reader<'a, 'b> {
                 for value in (0..i32::MAX).take(count) {
                     members.push((name_of(get)?, value));
                 }
-                {
-                    let members = Cow::Owned(members);
-                    (Shape::Enum(Hold::new(Enum { name, id, members, bits: 32, open: false })), 0)
-                }
+                let members = Cow::Owned(members);
+                (Shape::Enum(Hold::new(Enum { name, id, members, bits: 32, open: false })), 0)
             }
             kind::SEQUENCE => {
-                let (element, height) = self.node(get, origin, depth)?;
+                let (element, height) = self.part(get, origin, depth)?;
                 let bound = some(get.u32()?);
                 let sequence = Sequence { element, bound, order: Order::Free, size: None };
                 (Shape::Sequence(Hold::new(sequence)), height)
             }
             kind::ARRAY => {
-                let (element, height) = self.node(get, origin, depth)?;
+                let (element, height) = self.part(get, origin, depth)?;
                 (Shape::Array(Hold::new(Array { element, len: get.u32()? })), height)
             }
             kind::ALIAS => {
@@ -313,6 +311,20 @@ impl<'a, 'b> Reader<'a, 'b> {
             29..=36 => return Err(unknown(code)),
             _ => return Err(Failure::malformed(format_args!("{code} is no kind of type code"), get.pos)),
         })
+    }
+
+    /// A member or an element. One whose values take no octets is refused: a few octets could tell of any number of them, and OMG IDL has
+    /// none (CORBA 3.3 part 1, section 8.11.3: such type codes cannot be made).
+    fn part(&mut self, get: &mut Get<'_>, origin: usize, depth: usize) -> Visit<(Shape, usize)> {
+        let at = get.pos;
+        let (shape, height) = self.node(get, origin, depth)?;
+        if has_size(&shape) {
+            return Ok((shape, height));
+        }
+        Err(Failure::malformed(
+            format_args!("{} is a part of another type, and has no values", shape.noun()),
+            at,
+        ))
     }
 
     /// A case with the index of the default has a label that means nothing.
@@ -365,6 +377,18 @@ impl<'a, 'b> Reader<'a, 'b> {
         }
         self.budget.charge_elements(count as u64)?;
         Ok(count)
+    }
+}
+
+/// Whether values take octets, of a type whose parts do.
+fn has_size(shape: &Shape) -> bool {
+    match shape.resolved() {
+        Shape::Void => false,
+        // Those that contain themselves have a member at least; those that were a part before have been looked at.
+        Shape::Struct(Hold::Again(_) | Hold::Later(_)) => true,
+        Shape::Struct(shape) => !shape.fields.is_empty(),
+        Shape::Array(Hold::Shared(array)) => array.len > 0,
+        _ => true,
     }
 }
 
