@@ -1,6 +1,6 @@
 //! The administrator's pages, over HTTP (`everywire_http`): `/metrics`, `/healthz`, `/ready`.
 //!
-//! On loopback whoever asks is answered; elsewhere only who shows the token (`Authorization: Bearer TOKEN`,
+//! On loopback whoever asks there is answered, by an address or as `localhost`; elsewhere only who shows the token (`Authorization: Bearer TOKEN`,
 //! RFC 6750), without which nothing listens there. A thread for each connection, few of them, each with a
 //! time limit: a slow reader holds nobody up but himself. So no load on these pages takes a thread of the
 //! event loops.
@@ -21,12 +21,13 @@ use crate::broker::Inner;
 use crate::config::AdminConfig;
 use bytes::{Bytes, BytesMut};
 use everywire_http::{Bounds, Server};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
+use http::uri::Authority;
 use http::{Method, Response, StatusCode};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -242,6 +243,20 @@ fn tried(result: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
+/// Whether a request names this machine as such, or nobody. A page of a browser that has given this machine's address to a name of its own
+/// (DNS rebinding) says that name.
+fn is_for_loopback(head: &Parts) -> bool {
+    let said = head.headers.get(HOST).map(|value| value.to_str().unwrap_or_default().parse().ok());
+    let mut authorities = head.uri.authority().cloned().map(Some).into_iter().chain(said);
+    authorities.all(|authority: Option<Authority>| {
+        authority.is_some_and(|authority| {
+            let host = authority.host();
+            let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+            bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|at: IpAddr| at.is_loopback())
+        })
+    })
+}
+
 /// The page for a request. The token comes first: without it nobody learns which pages there are.
 fn answer(head: &Parts, token: &Token, broker: &Weak<Inner>) -> Response<Bytes> {
     let page = |status, kind: &'static str, text: String| {
@@ -254,6 +269,9 @@ fn answer(head: &Parts, token: &Token, broker: &Weak<Inner>) -> Response<Bytes> 
     let shown = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let shown = shown.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
     let wanted = token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if wanted.is_none() && !is_for_loopback(head) {
+        return plain(StatusCode::MISDIRECTED_REQUEST, "without a token only loopback hosts are answered");
+    }
     if wanted.is_some_and(|wanted| !bool::from(wanted.as_bytes().ct_eq(shown.as_bytes()))) {
         let mut response = plain(StatusCode::UNAUTHORIZED, "a token is needed");
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

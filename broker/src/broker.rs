@@ -547,8 +547,11 @@ fn tell(log: &Log, listener: &str, places: &TargetPlaces, notice: &Notice) {
             log.warn("refused", &[name(), ("peer", peer.clone().into()), ("why", why.clone().into())]);
         }
         Notice::Violation { peer, violation, called: None } => {
-            let fields = [name(), ("peer", peer.clone().into()), ("violation", violation.name.into())];
-            log.warn("violation", &fields);
+            let how = ("failure", violation.message.clone().into());
+            log.warn(
+                "violation",
+                &[name(), ("peer", peer.clone().into()), ("violation", violation.name.into()), how],
+            );
         }
         Notice::Violation { violation, called: Some(called), .. } => places.tell(log, called, violation),
         Notice::Unanswered { failure } => {

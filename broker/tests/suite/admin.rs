@@ -25,7 +25,7 @@ breaker = {{ failures = 1, pause = "1000s" }}
 }
 
 fn get(broker: &Running, path: &str, more: &str) -> (u16, String) {
-    ask(broker, &format!("GET {path} HTTP/1.1\r\nHost: here\r\n{more}\r\n"))
+    ask(broker, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n"))
 }
 
 fn ask(broker: &Running, request: &str) -> (u16, String) {
@@ -45,9 +45,9 @@ fn pages_tell_how_the_broker_is() {
     assert_eq!(get(&broker, "/healthz", ""), (200, "ok\n".into()));
     assert_eq!(get(&broker, "/ready", ""), (200, "ready\n".into()));
     assert_eq!(get(&broker, "/other", "").0, 404);
-    assert_eq!(ask(&broker, "POST /healthz HTTP/1.1\r\nHost: here\r\nContent-Length: 0\r\n\r\n").0, 405);
+    assert_eq!(ask(&broker, "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").0, 405);
     // Balancers of load ask so.
-    assert_eq!(ask(&broker, "HEAD /healthz HTTP/1.1\r\nHost: here\r\n\r\n"), (200, String::new()));
+    assert_eq!(ask(&broker, "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), (200, String::new()));
     assert_eq!(ask(&broker, "nonsense\r\n\r\n").0, 400);
     let client = Node::new();
     let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
@@ -78,6 +78,25 @@ fn the_same_place_in_other_words_stays_open() {
     running.broker.reload(again).unwrap();
     assert_eq!(running.broker.admin(), Some(place));
     assert_eq!(get(&running, "/healthz", "").0, 200);
+}
+
+/// A page of a browser may give this machine's address to a name of its own (DNS rebinding), and then read what comes.
+#[test]
+fn without_a_token_only_loopback_hosts_are_answered() {
+    let (_backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let broker = start(&broker(&target, "address = \"127.0.0.1:0\""));
+    let status =
+        |place: &str, host: &str| ask(&broker, &format!("GET {place} HTTP/1.1\r\nHost: {host}\r\n\r\n")).0;
+    for host in ["localhost", "LocalHost:9100", "127.0.0.1", "127.1.2.3:80", "[::1]:9100"] {
+        assert_eq!(status("/healthz", host), 200, "{host}");
+    }
+    for host in ["evil.example", "evil.example:9100", "127.0.0.1.evil.example", "10.0.0.1"] {
+        assert_eq!(status("/healthz", host), 421, "{host}");
+    }
+    assert_eq!(status("http://evil.example/metrics", "localhost"), 421);
+    assert_eq!(status("http://localhost/healthz", "localhost"), 200);
+    // Old programs say no host.
+    assert_eq!(ask(&broker, "GET /healthz HTTP/1.0\r\n\r\n").0, 200);
 }
 
 #[test]
@@ -124,7 +143,7 @@ fn connections_that_never_ask_make_room() {
     held[0].set_read_timeout(Some(super::LONG)).unwrap();
     assert_eq!(held[0].read(&mut [0]).unwrap(), 0);
     let last = held.last_mut().unwrap();
-    last.write_all(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    last.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut text = String::new();
     last.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");

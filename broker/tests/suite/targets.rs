@@ -243,4 +243,5 @@ fn the_log_names_the_target_that_breaks_the_protocol() {
     until("the caller's own is told", || said("\"listener\":\"front\"") > 0);
     // The caller's own is told of the listener, and no other.
     assert_eq!(said("\"listener\":\"front\""), 1);
+    assert_eq!(said("\"failure\":\"GIOP 7.32 is not spoken here"), 1);
 }
