@@ -115,6 +115,55 @@ fn s2_an_envelope_has_one_header_before_one_body() {
     assert!(faults_or_ends(&body_first));
 }
 
+/// Who looks at a message on its way and who serves it must see the same body: nothing stands behind it.
+#[test]
+fn s2_nothing_stands_behind_the_body() {
+    let interface = remote_object();
+    let operation = find(&interface, "InInt");
+    // What a servant's skeleton gets of an envelope.
+    let arguments = |dialect, payload: &[u8]| {
+        let mut pair = serving(dialect, &remote_object());
+        pair.hand_over(payload, None)?;
+        read(&pair.incoming().body, &operation.arguments)
+    };
+    let call = "<InInt xmlns=\"http://tempuri.org/\"><x>1</x></InInt>";
+    let text = document(ID, call).replace("VoidCall", "InInt");
+    assert_eq!(arguments(Dialect::WS, text.as_bytes()).unwrap(), [Arg::Int(1)]);
+    // White space and comments are nothing, and elements that others refer to stand in the body.
+    for (at, harmless) in
+        [("</s:Body>", "<multiRef/>"), ("</s:Body>", " <!--a--><b> c</b>"), ("</s:Envelope>", "\n<!--a-->")]
+    {
+        let with = text.replace(at, &format!("{harmless}{at}")) + "\n";
+        assert_eq!(arguments(Dialect::WS, with.as_bytes()).unwrap(), [Arg::Int(1)], "{with}");
+    }
+    let second = format!("<s:Body>{}</s:Body>", call.replace('1', "2"));
+    for more in [&second, "<s:Header/>", "<x>y</x>", "text", "<s:Body/>"] {
+        let with = text.replace("</s:Envelope>", &format!("{more}</s:Envelope>"));
+        assert!(
+            arguments(Dialect::WS, with.as_bytes()).unwrap_err().to_string().contains("Unbalanced"),
+            "{more}"
+        );
+    }
+    for more in ["</s:Envelope>", "</s:Body>", "<x/>", "x"] {
+        assert!(arguments(Dialect::WS, format!("{text}{more}").as_bytes()).is_err(), "{more}");
+    }
+    let mut pair = serving(Dialect::NET_TCP, &remote_object());
+    let (_, binary) = pair.start(&remote_object(), "InInt", vec![Arg::Int(1)]);
+    assert_eq!(arguments(Dialect::NET_TCP, &binary).unwrap(), [Arg::Int(1)]);
+    let (envelope, end) = binary.split_at(binary.len() - 1);
+    assert_eq!(end, [0x01]);
+    let element = [0x40, 0x01, b'x', 0x01];
+    let (body, ends) = binary.split_at(binary.len() - 2);
+    assert_eq!(arguments(Dialect::NET_TCP, &[body, &element, ends].concat()).unwrap(), [Arg::Int(1)]);
+    for with in [
+        [envelope, &element, end].concat(),
+        [&binary[..], &element].concat(),
+        [&binary[..], &[0x01]].concat(),
+    ] {
+        assert!(arguments(Dialect::NET_TCP, &with).is_err(), "{with:x?}");
+    }
+}
+
 fn faults_or_ends(document: &str) -> bool {
     let mut pair = server();
     let result = pair.hand_over(document.as_bytes(), None);

@@ -325,6 +325,30 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads what is left behind a part: the elements around it may go on, but the outermost ends at once where the one in it has ended.
+    ///
+    /// # Errors
+    /// It does not, or the document is cut off.
+    pub(crate) fn leave_part(&self) -> Visit<()> {
+        let base = self.position();
+        let (mut inner, mut open) = (tokens(self.document, base), 0_usize);
+        // Whether anything stood in the element that ended last before its end, and in the one that is open now.
+        let (mut last, mut more) = (true, false);
+        loop {
+            let at = base + usize::try_from(inner.buffer_position()).unwrap_or(usize::MAX);
+            match inner.read_event().map_err(|_| Violation::Markup.at(at))? {
+                Raw::End(_) if open > 0 => open -= 1,
+                Raw::End(_) => (last, more) = (more, false),
+                Raw::Text(text) if text.iter().all(u8::is_ascii_whitespace) => {}
+                Raw::Comment(_) => {}
+                Raw::Eof if open == 0 && !last && !more => return Ok(()),
+                Raw::Eof => return Err(Violation::Unbalanced.at(at)),
+                Raw::Start(_) => (open, more) = (open + 1, true),
+                _ => more = true,
+            }
+        }
+    }
+
     /// All text of the element that is open, and its end.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use everywire_model::{Body, Budget, Codec, Header, SendBuffer};
 
 /// How many elements are around the content of a body that is part of an envelope.
 /// They count against the reader's quota of depth, as they do in WCF.
-const ENVELOPE_DEPTH: usize = 2;
+pub(super) const ENVELOPE_DEPTH: usize = 2;
 
 /// The codec of both forms: a body's bytes are the whole document, its base is the offset of the first byte inside the
 /// element that holds the values.
@@ -56,14 +56,17 @@ impl Codec for XmlCodec {
         let outer = if body.base > 0 { ENVELOPE_DEPTH } else { 0 };
         if body.dialect == TEXT {
             let cursor = TextCursor::new(body, outer, reading.quotas);
-            return visit(&mut ElementSource::new(cursor, body, reading));
+            let mut source = ElementSource::new(cursor, body, reading);
+            visit(&mut source)?;
+            return source.leave_envelope(outer);
         }
         let cursor = BinaryCursor::new(body, outer, reading);
         let mut source = ElementSource::new(cursor, body, reading);
         if body.dialect == BINARY_INSIDE {
             source.go_inside(body.base);
         }
-        visit(&mut source)
+        visit(&mut source)?;
+        source.leave_envelope(outer)
     }
 
     fn write(&self, visit: &mut dyn FnMut(&mut dyn Sink) -> Visit<()>) -> Visit<Body> {

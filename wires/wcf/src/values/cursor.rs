@@ -143,6 +143,14 @@ pub(super) trait Cursor<'a>: Sized {
     /// Reads to the end of the open element, whatever is in it.
     fn finish(&mut self) -> Visit<()>;
 
+    /// Reads to the end of the document, which is that of an envelope around the values. What else its body has is passed over: elements
+    /// that others refer to, and the rest of a fault.
+    ///
+    /// # Errors
+    /// Anything stands behind the body: its receiver and whoever looks at it on its way would see different bodies (SOAP 1.2 part 1,
+    /// section 5; SOAP 1.1, section 4).
+    fn leave_envelope(&mut self) -> Visit<()>;
+
     /// Reads the text of the open element, and its end.
     fn content(&mut self, budget: &mut Budget) -> Visit<Content<'a>>;
 

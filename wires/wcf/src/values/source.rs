@@ -94,6 +94,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         (self.base.open, self.base.depth, self.base.at) = (true, 1, at);
     }
 
+    /// Looks at what stands behind values that are `outer` elements deep; nothing where there is no envelope.
+    #[inline]
+    pub(super) fn leave_envelope(&mut self, outer: usize) -> Visit<()> {
+        if outer == 0 { Ok(()) } else { self.cursor.leave_envelope() }
+    }
+
     fn wrong<T>(&self, violation: Violation) -> Visit<T> {
         Err(violation.at(self.cursor.position()))
     }

@@ -29,6 +29,7 @@ use crate::markup::Piece;
 use crate::nbfx::xml::{LONGEST, to_xml_partly};
 use crate::nbfx::{Prefix, Reader, Record, Text, Word};
 use crate::text;
+use crate::values::codec::ENVELOPE_DEPTH;
 use crate::values::{BodyContext, Quota, ReaderQuotas};
 use crate::violations::Violation;
 use everywire_model::visit::Visit;
@@ -326,6 +327,31 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
             }
         }
         Ok(())
+    }
+
+    fn leave_envelope(&mut self) -> Visit<()> {
+        while self.reader.depth() > 0 {
+            self.finish()?;
+        }
+        // Mostly the body and the envelope end at once.
+        if self.document.get(self.reader.position()..) == Some(&[0x01; ENVELOPE_DEPTH]) {
+            return Ok(());
+        }
+        // Whether anything stood in the element that ended last before its end.
+        let mut last = true;
+        loop {
+            let mut more = false;
+            while self.enter()?.is_some() {
+                self.finish()?;
+                more = true;
+            }
+            match self.reader.peek() {
+                Some(0x01) => self.reader.seek(self.reader.position() + 1, 0),
+                None if !last && !more => return Ok(()),
+                _ => return self.wrong(Violation::Unbalanced),
+            }
+            last = more;
+        }
     }
 
     #[inline]

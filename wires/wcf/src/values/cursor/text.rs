@@ -119,6 +119,13 @@ impl<'a> Cursor<'a> for TextCursor<'a> {
         self.reader.skip()
     }
 
+    fn leave_envelope(&mut self) -> Visit<()> {
+        while self.reader.depth() > 0 {
+            self.reader.skip()?;
+        }
+        self.reader.leave_part()
+    }
+
     fn content(&mut self, budget: &mut Budget) -> Visit<Content<'a>> {
         let text = self.reader.content()?;
         budget.charge_bytes(text.len() as u64)?;
