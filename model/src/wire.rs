@@ -288,7 +288,14 @@ pub trait Wire: Send + Sync {
 
     /// The values of a message that [`Self::explain`] found, for whoever knows their types; some tell them themselves
     /// ([`crate::Codec::shape`]). Nothing where there are none, where they are not whole, or where the listing shows them itself.
-    fn body_of(&self, _message: &[u8], explained: &MessageListing) -> Option<Body> {
+    /// `called`: the interface of the call, or of the call that is answered, where it is known; on DCE/RPC only it says
+    /// whether anything stands in front of the values.
+    fn body_of(
+        &self,
+        _message: &[u8],
+        explained: &MessageListing,
+        _called: Option<&Interface>,
+    ) -> Option<Body> {
         explained.values.clone()
     }
 

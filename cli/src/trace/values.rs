@@ -92,7 +92,11 @@ impl KnownTypes {
         asks: Option<Member>,
         answers: Option<Member>,
     ) -> Option<RenderedValues> {
-        let body = wire.body_of(passed.bytes, passed.explained)?;
+        let called = asks
+            .or(answers)
+            .and_then(|(interface, _)| self.contract.interfaces().nth(interface))
+            .map(|held| &**held);
+        let body = wire.body_of(passed.bytes, passed.explained, called)?;
         let known = match (asks, answers) {
             (Some((interface, called)), _) => self.asked(interface, called),
             (None, Some((interface, MemberIndex::Operation(index)))) => {

@@ -170,7 +170,7 @@ impl<'a> FieldReader<'a> {
             self.notes.push(format!("on {object}"));
         }
         if self.stub_is_plain(hidden, header) {
-            stub::arguments(self, interface, opnum);
+            stub::arguments(self, interface, opnum, header.has(frame::OBJECT));
         }
         Ok(())
     }
@@ -396,17 +396,24 @@ fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
     }
 }
 
-/// The values of a whole stub that is not encrypted. Of a failure there are none.
-pub(crate) fn body(message: &[u8], explained: &MessageListing) -> Option<Body> {
-    let (at, len) = explained.body?;
+/// The values of a whole stub that is not encrypted. Of a failure there are none. `plain`: the call is known to be plain
+/// DCE/RPC's, so what looked like ORPCTHIS or ORPCTHAT are the first of its values.
+pub(crate) fn body(message: &[u8], explained: &MessageListing, plain: bool) -> Option<Body> {
     let header = Header::read(message.first_chunk::<HEADER>()?).ok()?;
     if !header.has(frame::FIRST) || !header.has(frame::LAST) {
         return None;
     }
     let extensions = explained.parts.iter().find(|part| matches!(part.name, "ORPCTHIS" | "ORPCTHAT"));
-    let base = extensions.map_or(0, |part| part.len);
+    let front = extensions.map_or(0, |part| part.len);
+    let base = if plain { 0 } else { front };
+    let (at, len) = match (explained.body, extensions) {
+        (Some((at, len)), _) if plain => (at.checked_sub(front)?, len.checked_add(front)?),
+        // All that there is looked like ORPCTHIS.
+        (None, Some(part)) if plain => (part.offset, part.len),
+        (values, _) => values?,
+    };
     let values = message.get(at..at.checked_add(len)?)?;
-    if header.kind == PduKind::Response && extensions.is_some() {
+    if header.kind == PduKind::Response && base > 0 {
         // Results end with the HRESULT.
         let status = values.last_chunk::<4>()?;
         let status = if header.little { u32::from_le_bytes(*status) } else { u32::from_be_bytes(*status) };

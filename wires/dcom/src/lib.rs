@@ -120,12 +120,16 @@ pub fn is_orpc(iid: Uuid) -> bool {
     !matches!(iid, ENDPOINT_MAPPER | MANAGEMENT | OBJECT_EXPORTER)
 }
 
+/// Whether an interface is plain DCE/RPC's: nothing stands in front of the values of its calls, and no HRESULT behind them.
+pub(crate) fn is_plain(interface: &Interface) -> bool {
+    interface.kind == InterfaceKind::Procedures || !is_orpc(iid_of(interface))
+}
+
 /// The number on the wire of the first operation that `interface` declares itself. An object's interface
 /// begins behind the three operations of IUnknown, a dispatch interface behind four more of IDispatch. Plain
 /// DCE/RPC counts from 0, and so does IRemoteActivation, which carries ORPCTHIS but is derived from nothing.
 pub fn opnum_base(interface: &Interface) -> u16 {
-    let iid = iid_of(interface);
-    if interface.kind == InterfaceKind::Procedures || !is_orpc(iid) || iid == REMOTE_ACTIVATION {
+    if is_plain(interface) || iid_of(interface) == REMOTE_ACTIVATION {
         0
     } else if dispatches(interface) {
         7
@@ -352,8 +356,13 @@ impl Wire for Dcom {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
-        explain::body(message, explained)
+    fn body_of(
+        &self,
+        message: &[u8],
+        explained: &MessageListing,
+        called: Option<&Interface>,
+    ) -> Option<Body> {
+        explain::body(message, explained, called.is_some_and(is_plain))
     }
 
     fn called(&self, explained: &MessageListing, interface: &Interface) -> Option<MemberIndex> {

@@ -1,17 +1,18 @@
 //! Interfaces that are not called as COM's usual ones: procedures of plain DCE/RPC, and dispinterfaces.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use crate::support::*;
 use everywire_dcom::exporter::Correspondence;
 use everywire_dcom::frame::{self, FIRST, LAST, PduKind};
-use everywire_dcom::pdu::{Fault, Pdu};
+use everywire_dcom::pdu::{Fault, Pdu, Response};
 use everywire_dcom::standard::contracts::INVOKE;
 use everywire_dcom::standard::dispatch::call::{Invocation, dispatch_of};
-use everywire_dcom::{Level, hresult};
+use everywire_dcom::{DCOM, Level, hresult};
 use everywire_idl::midl;
 use everywire_model::value::Value;
 use everywire_model::variant::Variant;
+use everywire_model::wire::Wire;
 use everywire_model::*;
 use std::any::Any;
 
@@ -241,4 +242,40 @@ fn the_first_call_of_an_object_follows_at_once() {
     assert_eq!(int(&done(pair.outcome(id))), 6);
     let kinds: Vec<_> = raw::pdus(&pair.sent).iter().map(|(header, ..)| header.kind).collect();
     assert_eq!(kinds, [PduKind::Request]);
+}
+
+/// Values of plain DCE/RPC that look like ORPCTHIS, or like ORPCTHAT, are read as values where the contract tells what is called.
+#[test]
+fn listings_take_nothing_off_the_values_of_procedures() {
+    let text = "[uuid(6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a2c01), version(2.3)] interface pump {
+        long mix([in] short major, [in] short minor, [in] long words[8], [out] long *a, [out] long *b); }";
+    let parsed = midl::parse(text, "plain.idl").unwrap();
+    let pump = parsed.interface("pump").unwrap();
+    let id = everywire_dcom::iid_of(pump);
+    let mut asked = raw::bind(1, &[(id, 2)]);
+    let mut stub = vec![5, 0, 7, 0];
+    stub.resize(36, 0);
+    stub[32] = 9;
+    for object in [None, Some(COUNTER.parse().unwrap())] {
+        asked.extend(raw::request(2, FIRST | LAST, 0, 0, object, &stub));
+    }
+    let listing = DCOM.explain(&asked);
+    for message in &listing.messages[1..] {
+        let whole = &asked[message.offset..message.offset + message.len];
+        let body = DCOM.body_of(whole, message, Some(pump)).unwrap();
+        assert_eq!((body.base, &*body.bytes), (0, &stub[..]));
+    }
+    // Nothing names an object here, so it is no call of one.
+    assert!(listing.messages[1].part("ORPCTHIS").is_none() && listing.messages[2].part("ORPCTHIS").is_some());
+
+    // The last word is no HRESULT.
+    let stub = [0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 7, 0x80];
+    let answer = Response { alloc_hint: 12, context: 0, cancels: 0, stub: 0..0 };
+    let mut answered = Vec::new();
+    Pdu::Response(answer).write(&mut answered, FIRST | LAST, 2, &stub);
+    let listing = DCOM.explain(&answered);
+    assert!(listing.messages[0].part("ORPCTHAT").is_some());
+    let body = DCOM.body_of(&answered, &listing.messages[0], Some(pump)).unwrap();
+    assert_eq!((body.base, &*body.bytes), (0, &stub[..]));
+    assert!(DCOM.body_of(&answered, &listing.messages[0], None).is_none());
 }

@@ -178,7 +178,7 @@ impl Wire for Dcop {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing, _: Option<&Interface>) -> Option<Body> {
         explain::body(message, explained)
     }
 }

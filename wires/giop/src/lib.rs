@@ -229,7 +229,7 @@ impl Wire for Giop {
         explain::explain(bytes)
     }
 
-    fn body_of(&self, message: &[u8], explained: &MessageListing) -> Option<Body> {
+    fn body_of(&self, message: &[u8], explained: &MessageListing, _: Option<&Interface>) -> Option<Body> {
         explain::body(message, explained)
     }
 }

@@ -329,7 +329,7 @@ fn text_is_shown_in_the_character_sets_that_its_request_tells() {
         raw.extend(b"\0\0\0\x03\xc3\xa9\0");
         raw[11] = u8::try_from(raw.len() - 12).unwrap();
         let listing = GIOP.explain(&raw);
-        let body = GIOP.body_of(&raw, &listing.messages[0]).unwrap();
+        let body = GIOP.body_of(&raw, &listing.messages[0], None).unwrap();
         assert_eq!(
             value(&crate::support::text(), &body),
             Value::Text(text.into()),

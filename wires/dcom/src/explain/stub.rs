@@ -11,8 +11,8 @@ use crate::stub::Get;
 use crate::tower::Tower;
 use crate::violations::Violation;
 use crate::{
-    ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION,
-    SCM_ACTIVATOR, names, remunknown, resolver,
+    ENDPOINT_MAPPER, OBJECT_EXPORTER, REM_UNKNOWN, REM_UNKNOWN2, REMOTE_ACTIVATION, SCM_ACTIVATOR, is_orpc,
+    names, remunknown, resolver,
 };
 use bytes::Bytes;
 use uuid::Uuid;
@@ -20,12 +20,14 @@ use uuid::Uuid;
 /// Operation number of ept_map.
 const EPT_MAP: u16 = 3;
 
-/// The stub of a request, which begins at the place of the reading.
-pub(super) fn arguments(reading: &mut FieldReader<'_>, interface: Option<Uuid>, opnum: u16) {
+/// The stub of a request, which begins at the place of the reading; `object`: the request names an object.
+pub(super) fn arguments(reading: &mut FieldReader<'_>, interface: Option<Uuid>, opnum: u16, object: bool) {
     let begin = reading.get.position();
     let stub = Bytes::copy_from_slice(reading.bytes.get(begin..).unwrap_or_default());
     let little = reading.get.little();
-    let plain = interface.is_some_and(|iid| [ENDPOINT_MAPPER, MANAGEMENT, OBJECT_EXPORTER].contains(&iid));
+    // Calls of objects name the object (MS-DCOM 3.1.1.5.4); those that activate objects need not.
+    let activates = |iid| matches!(iid, SCM_ACTIVATOR | REMOTE_ACTIVATION);
+    let plain = interface.is_some_and(|iid| !is_orpc(iid) || !(object || activates(iid)));
     let this = if plain { None } else { OrpcThis::parse(&stub, little).ok() };
     let mut at = 0;
     let mut version = (5, 7);
