@@ -142,7 +142,7 @@ fn read_xml(path: &Path) -> Result<Contract, Diagnostics> {
 }
 
 /// Whether a file of the extension that OMG IDL and MIDL share is MIDL, or includes a file that is, from beside itself or from these
-/// directories. In OMG IDL an operation may be called `uuid`; MIDL's stands in brackets.
+/// directories.
 #[cfg(feature = "midl")]
 fn is_midl(path: &Path, directories: &[std::path::PathBuf]) -> bool {
     // In the order in which they are named, each once: files may include each other.
@@ -151,7 +151,7 @@ fn is_midl(path: &Path, directories: &[std::path::PathBuf]) -> bool {
     while let Some(path) = files.get(at).cloned() {
         at += 1;
         let Some(text) = crate::file::beginning(&path, BYTES) else { continue };
-        if midl::is_midl(&text) && (text.contains('[') || !text.contains("uuid")) {
+        if midl::is_midl(&text) {
             return true;
         }
         let beside = path.parent().map(Path::to_owned);

@@ -24,6 +24,7 @@ mod known;
 mod made;
 mod parser;
 mod print;
+mod recognition;
 
 use crate::diagnostics::Diagnostics;
 use crate::omg::preprocess::Preprocessor;
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, iid_of_id, sink_iid};
 pub use made::listener_of;
 pub use print::print;
+pub use recognition::is_midl;
 
 /// Reads a contract from text; `file_name` is for messages only, and no other file is read.
 ///
@@ -64,40 +66,6 @@ pub fn parse_with(path: &Path, given: &Preprocessing) -> Result<Contract, Diagno
     let mut report = Report::default();
     let source = Preprocessor::of_file(path, given, &mut report)?;
     read(source.midl(known::ALL), given, report)
-}
-
-/// Whether a text is MIDL rather than OMG IDL, which files of the same extension hold: whether it imports a file or uses
-/// an attribute or a directive that OMG IDL cannot have. One pass over the words; strings and comments are
-/// stepped over. A file that is cut or binary is no danger: the answer is false.
-#[must_use]
-pub fn is_midl(text: &str) -> bool {
-    let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '/')) {
-        rest = rest.get(at..).unwrap_or_default();
-        if let Some(quoted) = rest.strip_prefix('"') {
-            rest = quoted.split_once('"').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("//") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after);
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
-        } else {
-            // At least one character, so that the loop ends.
-            let len =
-                rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len()).max(1);
-            let (word, after) = rest.split_at(len);
-            let next = after.trim_start();
-            match word {
-                "uuid" | "cpp_quote" | "importlib" | "helpstring" | "pointer_default" | "pyhelper"
-                    if next.starts_with('(') =>
-                {
-                    return true;
-                }
-                "import" if next.starts_with('"') => return true,
-                _ => rest = after,
-            }
-        }
-    }
-    false
 }
 
 /// The contract, if the report has no mistake at the end.

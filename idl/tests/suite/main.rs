@@ -28,6 +28,7 @@ mod strangers;
 mod strangers_midl;
 mod strangers_wsdl;
 mod value_types;
+mod which_language;
 mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;
