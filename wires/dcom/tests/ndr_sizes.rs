@@ -405,3 +405,32 @@ fn a_union_has_the_arm_that_is_chosen_beside_it() {
     let results = parameters(&[("u", chosen("switch_is(level)", Shape::U32)), ("status", Shape::U32)]);
     assert!(written(&results, &[arm(), Value::Integer(9)]).is_ok());
 }
+
+/// Sizes with constants and choices are what travels as the maximum count (C706 14.3.3.1), on both sides.
+#[test]
+fn sizes_of_constants_and_choices_are_computed() {
+    let text = "const long MOST = 3; enum { FEW = 2 };
+        [uuid(6f0e8c5a-0b1d-4b0e-9a3c-7d1f0d9a2c01), pointer_default(unique)] interface sizes {
+        long room([in] long n, [in, size_is(MOST), length_is(n)] short *v);
+        long chosen([in] long n, [in, size_is(n ? n : 1)] short *v);
+        long less([in] long n, [in, size_is(n && n < MOST ? FEW : MOST * 2)] short *v);
+        long own([in] long MOST, [in, size_is(MOST)] short *v); };";
+    let contract = everywire_idl::midl::parse(text, "sizes.idl").unwrap();
+    let list = |name: &str| {
+        let operations = &contract.interface("sizes").unwrap().operations;
+        operations.iter().find(|operation| operation.name == name).unwrap().arguments.clone()
+    };
+    held(
+        &list("room"),
+        "02000000 03000000 00000000 02000000 0700 0800",
+        &["02000000 02000000 00000000 02000000 0700 0800", "01000000 03000000 00000000 02000000 0700 0800"],
+    );
+    held(&list("chosen"), "00000000 01000000 0700", &["00000000 00000000", "02000000 01000000 0700"]);
+    held(&list("less"), "01000000 02000000 0700 0800", &["03000000 02000000 0700 0800"]);
+    held(&list("own"), "01000000 01000000 0700", &["03000000 01000000 0700"]);
+    // More elements than there is room for do not go out.
+    let value = record(&[Value::Integer(4), integers(&[1, 2, 3, 4])]);
+    let failure = value.encode(&list("room"), &mut NdrSink::new(true)).unwrap_err();
+    assert_eq!((failure.kind(), failure.initiator()), (Kind::BadArgument, Initiator::User));
+    assert!(failure.to_string().contains("4 elements, but `3`"), "{failure}");
+}

@@ -60,6 +60,27 @@ impl Builder<'_> {
         value
     }
 
+    /// An expression with the values of constants in place of their names, unless something beside what is declared has the name.
+    pub(super) fn with_constants(&self, expr: &Expr) -> Expr {
+        let each = |part: &Expr| Box::new(self.with_constants(part));
+        let kind = match &expr.kind {
+            ExprKind::Name(name) if !self.beside.contains(name) => {
+                let value = self.constants.get(name).copied();
+                let value = value.or_else(|| known::constant(name).map(i128::from));
+                value.and_then(|value| u64::try_from(value).ok()).map(ExprKind::Integer)
+            }
+            ExprKind::Unary(operator, operand) => Some(ExprKind::Unary(operator, each(operand))),
+            ExprKind::Binary(operator, left, right) => {
+                Some(ExprKind::Binary(operator, each(left), each(right)))
+            }
+            ExprKind::Choice(condition, one, other) => {
+                Some(ExprKind::Choice(each(condition), each(one), each(other)))
+            }
+            _ => None,
+        };
+        Expr { kind: kind.unwrap_or_else(|| expr.kind.clone()), span: expr.span }
+    }
+
     /// The size of an array. None after a mistake.
     pub(super) fn size(&mut self, expr: &Expr) -> Option<u32> {
         let value = self.integer(expr)?;

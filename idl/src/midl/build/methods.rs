@@ -126,6 +126,17 @@ impl Builder<'_> {
     /// fail.
     fn parameters(&mut self, method: &Method, style: Style) -> Option<(Vec<Parameter>, Option<Shape>)> {
         let list = method.parameters.as_deref().unwrap_or_default();
+        let around = self.declare_beside(list);
+        let parameters = self.parameters_beside(list, style);
+        self.beside = around;
+        parameters
+    }
+
+    fn parameters_beside(
+        &mut self,
+        list: &[Member],
+        style: Style,
+    ) -> Option<(Vec<Parameter>, Option<Shape>)> {
         let (mut parameters, mut broken) = (Vec::with_capacity(list.len()), false);
         let mut seen = HashSet::new();
         let (mut retval, mut stays) = (None, None);

@@ -141,6 +141,8 @@ struct Builder<'a> {
     /// Why what was looked at last has no form on a wire; then no mistake was reported. Whoever handles it
     /// takes it.
     stays: Option<Rc<str>>,
+    /// The names of the parameters or fields that are declared now: a size of one of these names means it, and no constant.
+    beside: HashSet<String>,
     /// Everything but classes is defined.
     is_last: bool,
     /// The files are in Samba's dialect.
@@ -209,6 +211,7 @@ impl<'a> Builder<'a> {
             definitions: Vec::new(),
             background: Vec::new(),
             stays: None,
+            beside: HashSet::new(),
             is_last: false,
             is_pidl: false,
             pointer_default: PointerKind::Unique,

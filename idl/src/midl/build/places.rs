@@ -15,7 +15,7 @@
 //! The element of a level is what the levels behind it become. A size that is a plain name beside the value
 //! is kept in the sequence, any other size as an alias around it.
 
-use super::super::ast::{Attribute, Declarator, Expr, ExprKind, find, has};
+use super::super::ast::{Attribute, Declarator, Expr, ExprKind, Member, find, has};
 use super::super::known;
 use super::types::text_of;
 use super::{Builder, Ty, Typed, pointer_kind};
@@ -23,6 +23,7 @@ use crate::omg::limits;
 use crate::report::{Problem, Span};
 use everywire_model::shape::{Alias, Array, Name, Order, Pointer, PointerKind, Referent, Sequence, Text};
 use everywire_model::{Hold, Shape};
+use std::collections::HashSet;
 
 /// Where a value is declared. The levels inside are always `Inner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,8 +208,14 @@ impl Builder<'_> {
         size
     }
 
+    /// These are declared beside each other from now on; returns the names that were so before.
+    pub(super) fn declare_beside(&mut self, members: &[Member]) -> HashSet<String> {
+        let names = members.iter().map(|member| member.declarator.ident.name.clone());
+        std::mem::replace(&mut self.beside, names.collect())
+    }
+
     /// Gives each level what the attributes say of it. `max_is` and the others stay as they are written,
-    /// because a wire must add one or compare.
+    /// because a wire must add one or compare. Constants become their values, which no wire could look up.
     fn sizes(&mut self, attributes: &[Attribute], levels: &mut [Level]) -> Option<()> {
         for attribute in attributes {
             let name = attribute.name.as_str();
@@ -222,6 +229,7 @@ impl Builder<'_> {
                     self.report.add(Problem::new(attribute.span, message));
                     return None;
                 };
+                let value = &self.with_constants(value);
                 let simple = value.name().filter(|name| !name.contains(['.', '>']));
                 match (name, simple) {
                     ("size_is", Some(beside)) => level.size = Some(Count::Beside(beside.to_owned())),

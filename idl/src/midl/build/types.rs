@@ -380,6 +380,13 @@ impl Builder<'_> {
     }
 
     fn fields(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {
+        let around = self.declare_beside(members);
+        let fields = self.fields_beside(owner, members, span);
+        self.beside = around;
+        fields
+    }
+
+    fn fields_beside(&mut self, owner: &str, members: &[Member], span: Span) -> Option<(Vec<Field>, usize)> {
         let (mut fields, mut depth, mut broken) = (Vec::<Field>::new(), 0, false);
         let (mut seen, mut stays) = (HashSet::new(), None);
         let mut shared: Option<(&Rc<TypeSpec>, Option<Ty>)> = None;

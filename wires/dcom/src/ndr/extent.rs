@@ -4,8 +4,8 @@
 //! The reader of MIDL keeps such an attribute as the name of an alias around the array: `size_is(n / 2)`, or several
 //! with commas between them. Here the attributes are found again and computed from the values beside the array. That
 //! covers what MIDL's own engine has correlation descriptors for (`n / 2`, `n * 2`, `n + 1`, `n - 1`, `*p`), and all
-//! other arithmetic with names, numbers and the operators of C on two integers. What else MIDL allows (calls of
-//! functions, the way to a field of another struct, `? :`) is not computed: such a size is not checked, and is taken to
+//! other arithmetic with names, numbers and the operators of C on integers. What else MIDL allows (calls of
+//! functions, the way to a field of another struct) is not computed: such a size is not checked, and is taken to
 //! be the number of elements.
 //!
 //! It has no state: an expression is computed from its text each time, since few structs have any.
@@ -137,13 +137,15 @@ pub(super) fn pieces<'s>(text: &'s str, mut each: impl FnMut(&'s str, &'s str)) 
 /// that no number of 64 bits is.
 pub(super) fn compute(text: &str, beside: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     let mut expression = Expression { rest: text, beside, depth: 0 };
-    let value = expression.binary(0)?;
+    let value = expression.choice()?;
     expression.rest.trim_start().is_empty().then_some(value)
 }
 
 /// Operators between two operands, and how tightly they bind. An operator stands before those that it begins with, so that the first
 /// one that fits is meant.
 const OPERATORS: &[(&str, u8)] = &[
+    ("||", 0),
+    ("&&", 1),
     ("<<", 7),
     (">>", 7),
     ("<=", 6),
@@ -170,13 +172,24 @@ struct Expression<'e> {
 }
 
 impl Expression<'_> {
+    /// `condition ? one : other`, which binds loosest and to the right; or one of its parts.
+    fn choice(&mut self) -> Option<i64> {
+        let condition = self.binary(0)?;
+        let Some(rest) = self.rest.trim_start().strip_prefix('?') else { return Some(condition) };
+        self.rest = rest;
+        let one = self.deeper(Self::choice)?;
+        self.rest = self.rest.trim_start().strip_prefix(':')?;
+        let other = self.deeper(Self::choice)?;
+        Some(if condition == 0 { other } else { one })
+    }
+
     /// Operands and operators that bind at least so tightly.
     fn binary(&mut self, least: u8) -> Option<i64> {
         let mut left = self.operand()?;
         loop {
             let rest = self.rest.trim_start();
-            // `&&` and `||` are not computed, and `->` leads to another struct.
-            if ["&&", "||", "->"].iter().any(|other| rest.starts_with(other)) {
+            // It leads to another struct.
+            if rest.starts_with("->") {
                 return None;
             }
             let found = OPERATORS.iter().find(|(operator, _)| rest.starts_with(operator));
@@ -189,8 +202,13 @@ impl Expression<'_> {
     }
 
     fn operand(&mut self) -> Option<i64> {
+        self.deeper(Self::nested)
+    }
+
+    /// Bounds how deep expressions are nested: every way by which one part leads into another goes through here.
+    fn deeper(&mut self, part: impl FnOnce(&mut Self) -> Option<i64>) -> Option<i64> {
         self.depth += 1;
-        let value = if self.depth > DEPTH { None } else { self.nested() };
+        let value = if self.depth > DEPTH { None } else { part(self) };
         self.depth -= 1;
         value
     }
@@ -207,7 +225,7 @@ impl Expression<'_> {
         self.rest = rest.get(first.len_utf8()..)?;
         match first {
             '(' => {
-                let value = self.binary(0)?;
+                let value = self.choice()?;
                 self.rest = self.rest.trim_start().strip_prefix(')')?;
                 Some(value)
             }
@@ -234,6 +252,8 @@ fn apply(operator: &str, left: i64, right: i64) -> Option<i64> {
         "&" => left & right,
         "^" => left ^ right,
         "|" => left | right,
+        "&&" => (left != 0 && right != 0).into(),
+        "||" => (left != 0 || right != 0).into(),
         "==" => (left == right).into(),
         "!=" => (left != right).into(),
         "<" => (left < right).into(),
@@ -280,6 +300,11 @@ mod tests {
             ("!n", 0),
             ("~n", -8),
             ("12", 12),
+            ("n && n - 7", 0),
+            ("n - 7 || n == 7 && n", 1),
+            ("n ? n : 1", 7),
+            ("n > 7 ? 1 : n == 7 ? 2 : 3", 2),
+            ("(n - 7 ? n : 1) * 2", 2),
         ] {
             assert_eq!(value(text), Some(expected), "{text}");
         }
@@ -288,20 +313,10 @@ mod tests {
     #[test]
     fn what_is_not_computed_is_no_number() {
         let deep = "(".repeat(100) + "n" + &")".repeat(100);
+        let long = "n ? n : ".repeat(100) + "n";
         for text in [
-            "other",
-            "n / 0",
-            "big + 1",
-            "big << 1",
-            "n << 64",
-            "n->count",
-            "n.count",
-            "f(n)",
-            "n && 1",
-            "n ? 1 : 2",
-            "n +",
-            "",
-            &deep,
+            "other", "n / 0", "big + 1", "big << 1", "n << 64", "n->count", "n.count", "f(n)", "n ? 1",
+            "n ? 1 : ", "n : 1", "n +", "", &deep, &long,
         ] {
             assert_eq!(value(text), None, "{text}");
         }
