@@ -48,6 +48,8 @@ pub(super) enum ExprKind {
     Bool(bool),
     /// A name, or the way to a field as one text: `header->count`.
     Name(String),
+    /// `sizeof` of a type that is no number of the language: its name, or the keyword and the tag.
+    SizeOf(String),
     Unary(&'static str, Box<Expr>),
     Binary(&'static str, Box<Expr>, Box<Expr>),
     /// `condition ? one : other`.
@@ -253,6 +255,7 @@ impl Expr {
             ExprKind::Uuid(uuid) => uuid.clone(),
             ExprKind::Bool(value) => if *value { "TRUE" } else { "FALSE" }.to_owned(),
             ExprKind::Name(name) => name.clone(),
+            ExprKind::SizeOf(name) => format!("sizeof({name})"),
             ExprKind::Unary(operator, operand) => match operand.kind {
                 ExprKind::Binary(..) | ExprKind::Choice(..) => format!("{operator}({})", operand.text()),
                 _ => format!("{operator}{}", operand.text()),

@@ -103,7 +103,33 @@ fn constants_may_be_cast_and_measured() {
     assert_eq!(["A", "C", "D"].map(|name| integer(&read, name)), [5, 16 + 2 + 8 + 4, 6]);
     assert_eq!(integer(&read, "B"), i128::from(0x8004_0007_u32.cast_signed()));
     let mistakes = parse("const long A = sizeof(struct S);", "x.midl").unwrap_err().to_string();
-    assert!(mistakes.contains("only the size of a number is known here"), "{mistakes}");
+    assert!(mistakes.contains("the size of such a type is not known here"), "{mistakes}");
+}
+
+/// Structs are as large as in C.
+#[test]
+fn structs_are_measured() {
+    let read = contract(
+        "import \"oaidl.idl\"; typedef struct P { char c; double d; short s; } P; typedef enum E { E_A } E;
+         typedef struct Q { P p[2]; GUID g; VARIANT_BOOL b; wchar_t w[3]; } Q;
+         const long A = sizeof(GUID); const long B = sizeof(P); const long C = sizeof(struct P) * 2; const long D = sizeof(Q);
+         const long F = sizeof(FILETIME) + sizeof(DECIMAL) + sizeof(SYSTEMTIME) + sizeof(E) + sizeof(enum E) + sizeof(VARIANT_BOOL);
+         typedef [range(0, sizeof(GUID))] long R;
+         typedef struct T { long n; [size_is(sizeof(P))] BYTE *v; [range(1, sizeof(P) * 2)] long r; } T;",
+    );
+    let all = ["A", "B", "C", "D", "F"].map(|name| integer(&read, name));
+    assert_eq!(all, [16, 24, 48, 72, 8 + 16 + 16 + 4 + 4 + 2]);
+    let again = contract(&print(&read).unwrap());
+    assert_eq!(print(&again), print(&read));
+    for wrong in [
+        "typedef struct P { long *p; } P; const long A = sizeof(P);",
+        "typedef struct N { struct N *next; long x[sizeof(struct N)]; } N;",
+        "const long A = sizeof(Nobody);",
+        "typedef struct H { long x[0xffffffff]; } H; typedef struct I { H h[0xffffffff]; } I; typedef struct J { I h[0xffffffff]; } J;
+         const long A = sizeof(J);",
+    ] {
+        assert!(parse(wrong, "x.midl").is_err(), "{wrong}");
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@
 
 use super::super::ast::{Expr, ExprKind};
 use super::super::known;
-use super::Builder;
-use crate::report::Problem;
+use super::{Builder, Ty};
+use crate::omg::limits;
+use crate::report::{Problem, Span};
 use everywire_model::{Shape, Value};
 
 impl Builder<'_> {
@@ -30,6 +31,7 @@ impl Builder<'_> {
                 }
                 value
             }
+            ExprKind::SizeOf(name) => Some(self.size_of(name, expr.span)?),
             ExprKind::Unary(operator, operand) => {
                 let operand = self.integer(operand)?;
                 match *operator {
@@ -61,24 +63,53 @@ impl Builder<'_> {
     }
 
     /// An expression with the values of constants in place of their names, unless something beside what is declared has the name.
-    pub(super) fn with_constants(&self, expr: &Expr) -> Expr {
-        let each = |part: &Expr| Box::new(self.with_constants(part));
+    pub(super) fn with_constants(&mut self, expr: &Expr) -> Expr {
         let kind = match &expr.kind {
             ExprKind::Name(name) if !self.beside.contains(name) => {
                 let value = self.constants.get(name).copied();
                 let value = value.or_else(|| known::constant(name).map(i128::from));
                 value.and_then(|value| u64::try_from(value).ok()).map(ExprKind::Integer)
             }
-            ExprKind::Unary(operator, operand) => Some(ExprKind::Unary(operator, each(operand))),
+            ExprKind::SizeOf(name) => {
+                let size = self.size_of(name, expr.span);
+                size.and_then(|size| u64::try_from(size).ok()).map(ExprKind::Integer)
+            }
+            ExprKind::Unary(operator, operand) => {
+                Some(ExprKind::Unary(operator, Box::new(self.with_constants(operand))))
+            }
             ExprKind::Binary(operator, left, right) => {
-                Some(ExprKind::Binary(operator, each(left), each(right)))
+                let (left, right) = (self.with_constants(left), self.with_constants(right));
+                Some(ExprKind::Binary(operator, Box::new(left), Box::new(right)))
             }
             ExprKind::Choice(condition, one, other) => {
-                Some(ExprKind::Choice(each(condition), each(one), each(other)))
+                let condition = self.with_constants(condition);
+                let (one, other) = (self.with_constants(one), self.with_constants(other));
+                Some(ExprKind::Choice(Box::new(condition), Box::new(one), Box::new(other)))
             }
             _ => None,
         };
         Expr { kind: kind.unwrap_or_else(|| expr.kind.clone()), span: expr.span }
+    }
+
+    /// `sizeof` of a type that has a name: its bytes in a program of C, for which it is written. None after a mistake, and that is also
+    /// a type whose size differs between programs, such as one with pointers in it.
+    fn size_of(&mut self, name: &str, span: Span) -> Option<i128> {
+        let ty = match name.contains(' ') {
+            true => Some(Ty::Mention(name.to_owned())),
+            false => self.named(name, span),
+        };
+        let shape = match ty? {
+            Ty::Value(typed) if !typed.open => Some(typed.shape),
+            Ty::Mention(key) if self.records.contains_key(&key) => {
+                self.resolved(&key).filter(|typed| !typed.open).map(|typed| typed.shape)
+            }
+            _ => None,
+        };
+        let size = shape.and_then(|shape| bytes_in_c(&shape, 0));
+        if size.is_none() {
+            self.problem(span, "the size of such a type is not known here");
+        }
+        size.map(|(size, _)| i128::from(size))
     }
 
     /// The size of an array. None after a mistake.
@@ -169,6 +200,39 @@ impl Builder<'_> {
     fn misfit(&mut self, expr: &Expr) -> Option<Value> {
         self.problem(expr.span, "this value does not fit the type of the constant");
         None
+    }
+}
+
+/// Size and alignment in bytes as a compiler of C for Windows has them. None where that depends on the size of pointers, or is not known.
+fn bytes_in_c(shape: &Shape, depth: usize) -> Option<(u64, u64)> {
+    if depth > limits::NESTING {
+        return None;
+    }
+    match shape {
+        // An automation boolean has 16 bits; a name with a parenthesis is an attribute of arrays and texts.
+        Shape::Alias(alias) if alias.name == "VARIANT_BOOL" => Some((2, 2)),
+        Shape::Alias(alias) if alias.name.contains('(') => None,
+        Shape::Alias(alias) => bytes_in_c(&alias.target, depth + 1),
+        Shape::Char => Some((1, 1)),
+        Shape::WideChar => Some((2, 2)),
+        Shape::Enum(_) => Some((4, 4)),
+        Shape::Array(array) => {
+            let (size, alignment) = bytes_in_c(&array.element, depth + 1)?;
+            Some((size.checked_mul(array.len.into())?, alignment))
+        }
+        Shape::Struct(fields) => {
+            let (mut size, mut widest) = (0_u64, 1);
+            for field in fields.get()?.fields.iter() {
+                let (bytes, alignment) = bytes_in_c(&field.shape, depth + 1)?;
+                size = size.checked_next_multiple_of(alignment)?.checked_add(bytes)?;
+                widest = alignment.max(widest);
+            }
+            Some((size.checked_next_multiple_of(widest)?, widest))
+        }
+        other => {
+            let width = u64::try_from(other.width()?).ok().filter(|width| *width > 0)?;
+            Some((width, width))
+        }
     }
 }
 

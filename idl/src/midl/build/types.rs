@@ -131,7 +131,7 @@ impl Builder<'_> {
     }
 
     /// A type by its name.
-    fn named(&mut self, name: &str, span: Span) -> Option<Ty> {
+    pub(super) fn named(&mut self, name: &str, span: Span) -> Option<Ty> {
         if let Some(ty) = self.types.get(name) {
             return Some(ty.clone());
         }

@@ -7,7 +7,7 @@
 //! Bounds as in OMG IDL: parentheses and signs count as nesting, operators are counted for a whole
 //! expression.
 
-use super::super::ast::{Expr, ExprKind, TypeKind};
+use super::super::ast::{Expr, ExprKind, Ident, TypeKind};
 use super::super::known;
 use super::types::NUMBERS;
 use super::{Descent, Parse, Parser};
@@ -126,7 +126,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: start })
     }
 
-    /// `sizeof(type)`: the bytes of a number, which is all that a constant can know. A pointer counts as 4
+    /// `sizeof(type)`: the bytes of a number at once, those of another type once it is defined. A pointer counts as 4
     /// bytes, as in the 32-bit form of NDR.
     fn size_of(&mut self, start: Span) -> Parse<Expr> {
         self.advance();
@@ -139,6 +139,8 @@ impl Parser<'_> {
         self.expect(")")?;
         let shape = match &spec.kind {
             TypeKind::Base(shape) => Some(shape.clone()),
+            // It is a boolean on the wire, and has 16 bits in C.
+            TypeKind::Name(ident) if ident.name == "VARIANT_BOOL" => Some(Shape::I16),
             TypeKind::Name(ident) => known::number(&ident.name),
             _ => None,
         };
@@ -148,9 +150,19 @@ impl Parser<'_> {
             (0, Some(Shape::WideChar)) => Some(2),
             (0, shape) => shape.and_then(|shape| shape.width()),
         };
-        match size.and_then(|size| u64::try_from(size).ok()) {
-            Some(size) => Ok(Expr { kind: ExprKind::Integer(size), span: start.to(self.last) }),
-            None => self.fail(Problem::new(spec.span, "only the size of a number is known here")),
+        let tagged = |keyword: &str, tag: &Option<Ident>| {
+            tag.as_ref().map(|tag| ExprKind::SizeOf(format!("{keyword} {}", tag.name)))
+        };
+        let kind = match (size.and_then(|size| u64::try_from(size).ok()), &spec.kind) {
+            (Some(size), _) => Some(ExprKind::Integer(size)),
+            (None, TypeKind::Name(ident)) => Some(ExprKind::SizeOf(ident.name.clone())),
+            (None, TypeKind::Struct(record)) if record.members.is_none() => tagged("struct", &record.tag),
+            (None, TypeKind::Enum(members)) if members.members.is_none() => Some(ExprKind::Integer(4)),
+            _ => None,
+        };
+        match kind {
+            Some(kind) => Ok(Expr { kind, span: start.to(self.last) }),
+            None => self.fail(Problem::new(spec.span, "the size of such a type is not known here")),
         }
     }
 
