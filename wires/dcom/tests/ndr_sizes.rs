@@ -432,5 +432,5 @@ fn sizes_of_constants_and_choices_are_computed() {
     let value = record(&[Value::Integer(4), integers(&[1, 2, 3, 4])]);
     let failure = value.encode(&list("room"), &mut NdrSink::new(true)).unwrap_err();
     assert_eq!((failure.kind(), failure.initiator()), (Kind::BadArgument, Initiator::User));
-    assert!(failure.to_string().contains("4 elements, but `3`"), "{failure}");
+    assert!(failure.to_string().contains("4 elements, where the contract says 3"), "{failure}");
 }

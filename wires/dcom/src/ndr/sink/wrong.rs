@@ -20,6 +20,10 @@ pub(super) fn too_long(len: usize, bound: Option<u32>) -> Failure {
 pub(super) fn contradicts(contradiction: &Contradiction) -> Failure {
     let Contradiction { what, said, name } = contradiction;
     match what {
+        Subject::Elements(count) if name.bytes().all(|digit| digit.is_ascii_digit()) => {
+            Failure::bad_argument(format!("{count} elements, where the contract says {said}"))
+                .with_hint(format!("give {said} elements"))
+        }
         Subject::Elements(count) => {
             Failure::bad_argument(format!("{count} elements, but `{name}`, which says how many, is {said}"))
                 .with_hint(format!("give `{name}` the number of elements"))
