@@ -54,6 +54,7 @@
 pub mod attributes;
 pub mod call;
 mod contract;
+mod counts;
 pub mod explicit;
 pub mod headers;
 pub mod json;

@@ -11,6 +11,7 @@
 //!
 //! All mistakes are the caller's (`Mistake`): no call has been made when they are told.
 
+use crate::counts;
 use crate::json::{self, JsonMismatch, Notation};
 use crate::mistake::{Mistake, Remedy};
 use crate::wording::{last_part, signature};
@@ -257,7 +258,7 @@ pub fn members(interface: &Interface) -> Vec<&str> {
 }
 
 /// The arguments as one struct: from words by position or name (`NAME=VALUE`), and from a JSON document: an object, or a list.
-/// Those that may be empty may be missing.
+/// Those that may be empty may be missing, and so may the count of an array that is given.
 ///
 /// # Errors
 /// They do not fit, or some are missing.
@@ -304,6 +305,7 @@ pub fn arguments(
     if let Some(document) = document {
         fill_in(operation, document, &mut values, notation)?;
     }
+    counts::fill_in(fields, &mut values);
     let optional = fields.iter().zip(&mut values).filter(|(field, _)| json::optional(&field.shape));
     optional.for_each(|(_, value)| *value = value.take().or(Some(Value::Nothing)));
     let missing: Vec<_> =
@@ -357,6 +359,10 @@ fn fill_in(
         if value.is_some() {
             return Err(misfitting(operation, UNFIT, format!("`{name}` is given twice")));
         }
+        // As if it were left out.
+        if json.is_null() && counts::counts(fields, field) {
+            continue;
+        }
         let path = format!("arguments.{name}");
         *value = Some(
             json::read(&field.shape, &json, &path, notation).map_err(|misfit| unfit(operation, &misfit))?,
@@ -405,14 +411,14 @@ fn counted(count: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use everywire_model::shape::Field;
     use everywire_model::{Direction, Parameter, Shape};
     use serde_json::json;
 
     /// No references, as there are none here.
-    struct Nothing;
+    pub(crate) struct Nothing;
     impl Notation for Nothing {
         fn parse(&self, text: &str) -> Result<everywire::Reference, everywire::Failure> {
             let (kind, by) = (everywire::Kind::BadReference, everywire::Initiator::User);
