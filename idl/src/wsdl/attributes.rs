@@ -105,7 +105,9 @@ impl<'n, 't> Types<'n, 't, '_> {
         let required = node.get("use") == Some("required");
         let shape = written(typed.shape);
         // Whether its absence must be told apart from an empty value.
-        let missing = !required && default.is_none() && builtin::is_value(&shape);
+        let missing = !required
+            && default.is_none()
+            && (builtin::is_value(&shape) || builtin::is_qualified_name(&shape));
         let shape = if missing { Shape::Optional(Hold::new(shape)) } else { shape };
         let attribute =
             Attribute { namespace: &namespace, name: &local, required, default, fixed: fixed.is_some() };

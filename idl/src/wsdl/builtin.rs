@@ -21,6 +21,8 @@ pub(super) const ENCODING: &str = "http://schemas.xmlsoap.org/soap/encoding/";
 const SUBMITTED: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing";
 /// Octets of a told media type (Assigning Media Types to Binary Data in XML).
 const MIME: [&str; 2] = ["http://www.w3.org/2005/05/xmlmime", "http://www.w3.org/2004/11/xmlmime"];
+/// The identity of a qualified name.
+const QNAME: &str = "{http://www.w3.org/2001/XMLSchema}QName";
 /// Where octets are that travel beside the text (XOP).
 const XOP: &str = "http://www.w3.org/2004/08/xop/include";
 
@@ -158,6 +160,8 @@ pub(super) fn is_emptiable(shape: &Shape) -> bool {
     match shape {
         // No element at all is another thing than an element without anything in it, which .NET refuses to read.
         Shape::Alias(alias) if alias.id == MARKUP => false,
+        // An empty text is no name, and says of none that there is no name.
+        Shape::Alias(alias) if alias.id == QNAME => false,
         Shape::Alias(alias) => !is_value(shape) && is_emptiable(&alias.target),
         Shape::Text(_)
         | Shape::Sequence(_)
@@ -165,6 +169,14 @@ pub(super) fn is_emptiable(shape: &Shape) -> bool {
         | Shape::Map(_)
         | Shape::Variant
         | Shape::Reference(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a value is a qualified name, which is no value type to .NET and has no empty value.
+pub(super) fn is_qualified_name(shape: &Shape) -> bool {
+    match shape {
+        Shape::Alias(alias) => alias.id == QNAME || is_qualified_name(&alias.target),
         _ => false,
     }
 }

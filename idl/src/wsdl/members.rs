@@ -312,7 +312,8 @@ impl<'n, 't> Types<'n, 't, '_> {
                 self.remark(format!("{of}: the repeated octets {local} are read as texts"));
             }
             let item = if octet { Shape::Text(Text::NARROW) } else { typed.shape.clone() };
-            let item = if nillable && value { wrapped(item) } else { item };
+            let item =
+                if nillable && (value || builtin::is_qualified_name(&item)) { wrapped(item) } else { item };
             let shape = Mark::Items.on(Shape::sequence(item));
             return Some((field(shape), Typed { depth: typed.depth + 1, ..typed }));
         }

@@ -19,6 +19,7 @@ mod cells;
 mod choices;
 mod details;
 mod documents;
+pub mod lexical;
 mod limits;
 pub mod marks;
 mod members;

@@ -382,11 +382,12 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
         }
         let (local, typed) = self.element(name, item)?;
         let nillable = item.get("nillable") == Some("true");
-        let element = if nillable && builtin::is_value(&typed.shape) {
-            Shape::Optional(Hold::new(typed.shape))
-        } else {
-            typed.shape
-        };
+        let element =
+            if nillable && (builtin::is_value(&typed.shape) || builtin::is_qualified_name(&typed.shape)) {
+                Shape::Optional(Hold::new(typed.shape))
+            } else {
+                typed.shape
+            };
         // Octets in the model are one text of base64.
         if matches!(element, Shape::U8) {
             self.remark(format!("{name}: a list of unsignedByte is read as base64Binary"));

@@ -98,7 +98,7 @@ fn bare() -> Value {
         ("Rack", Value::Nothing),
         ("Note", text("")),
         ("Count", Value::Nothing),
-        ("Sum", text("")),
+        ("Sum", text("0")),
         ("Line", Value::List(vec![])),
         ("Number", integers(&[])),
         ("Weeks", Value::Integer(7)),
@@ -179,7 +179,7 @@ fn what_holds_nothing_is_left_out() {
     let inside = got.split_once("urn:parts\" ").unwrap().1;
     assert_eq!(
         inside,
-        "Id=\"0\" Colour=\"Green\" Version=\"1.0\"><Note/><Sum/><Weeks>7</Weeks></order></Send>"
+        "Id=\"0\" Colour=\"Green\" Version=\"1.0\"><Note/><Sum>0</Sum><Weeks>7</Weeks></order></Send>"
     );
     for form in [Form::Text, Form::Binary] {
         assert_eq!(read(form, &written(form, &value)), value);
@@ -202,14 +202,14 @@ fn what_is_unknown_is_ignored_and_what_is_missing_has_its_default() {
     assert_eq!(order_of(read(Form::Text, b"<Send><order/></Send>")), bare());
     assert_eq!(order_of(read(Form::Text, b"<Send/>")), Value::Nothing);
     let odd = spelled(
-        "Other='1' xmlns:z='urn:z' z:Id='5' z:Name='no' Id=' 12 ' xmlns:s='urn:shop' s:When='1999-12-31' When='no' Sizes=' 1\n2 '",
+        "Other='1' xmlns:z='urn:z' z:Id='5' z:Name='no' Id=' 12 ' xmlns:s='urn:shop' s:When='1999-12-31T00:00:00' When='no' Sizes=' 1\n2 '",
         "<Whole>1</Whole><Other Id='9'><Line/></Other><Number>1</Number><Line Count='1'/><Text>x</Text>\
          <Number>2</Number><!-- --><Note>n</Note><Line Count='2'/><Whole>3</Whole>",
     );
     let got = order_of(read(Form::Text, &odd));
     assert_eq!(field(&got, "Id"), Value::Integer(12));
     assert_eq!(field(&got, "Name"), text(""));
-    assert_eq!(field(&got, "When"), text("1999-12-31"));
+    assert_eq!(field(&got, "When"), text("1999-12-31T00:00:00"));
     assert_eq!(field(&got, "Sizes"), integers(&[1, 2]));
     assert_eq!(field(&got, "Number"), integers(&[1, 2]));
     assert_eq!(field(&got, "Note"), text("n"));
@@ -235,7 +235,9 @@ fn texts_beside_attributes_come_in_pieces() {
         Value::List(vec![arm(1, "Price", record(&[("Currency", text(currency)), ("Value", text(value))]))])
     };
     assert_eq!(price("1<!-- -->.<![CDATA[5]]>", "Currency='E'"), wanted("1.5", "E"));
-    assert_eq!(price("", ""), wanted("", ""));
+    assert_eq!(price("<!-- -->2", ""), wanted("2", ""));
+    let failure = refused(Form::Text, &spelled("", "<Price/>"));
+    assert_eq!(failure.code(), Some("nbfx BadValue"), "{failure}");
     let failure = refused(Form::Text, &spelled("", "<Price><b/></Price>"));
     assert_eq!(failure.code(), Some("nbfx UnexpectedElement"), "{failure}");
 }

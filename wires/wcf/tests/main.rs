@@ -27,6 +27,7 @@ mod http_queries;
 mod http_repeats;
 mod http_support;
 mod inherited;
+mod lexical;
 mod lists;
 mod markup;
 mod nbfx_vectors;

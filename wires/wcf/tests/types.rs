@@ -531,7 +531,10 @@ fn variants_tell_plain_types_and_arrays_of_them() {
         ),
         (variant(Shape::WideChar, Value::Char('x')), "i:type=\"b:char\""),
         (variant(typed(SCHEMA, "decimal"), said("1.50")), "i:type=\"b:decimal\""),
-        (variant(typed(SERIALIZATION, "guid"), said("g")), "i:type=\"b:guid\""),
+        (
+            variant(typed(SERIALIZATION, "guid"), said("00112233-4455-6677-8899-aabbccddeeff")),
+            "i:type=\"b:guid\"",
+        ),
         (variant(Shape::sequence(text()), Value::List(vec![said("a")])), "i:type=\"b:ArrayOfstring\""),
         (variant(Shape::sequence(Shape::U8), Value::Bytes(vec![1].into())), "i:type=\"b:base64Binary\""),
         (variant(Shape::Void, Value::Nothing), "i:nil=\"true\""),

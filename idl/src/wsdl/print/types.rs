@@ -206,7 +206,7 @@ impl Schemas<'_> {
         let mut attributes = vec![("minOccurs", "0"), ("maxOccurs", "unbounded")];
         attributes.extend(form);
         attributes.push(("name", item));
-        if !builtin::is_value(element) {
+        if !builtin::is_value(element) && !builtin::is_qualified_name(element) {
             attributes.push(("nillable", "true"));
         }
         self.typed_element(&name.namespace, &mut attributes, element, paper)?;

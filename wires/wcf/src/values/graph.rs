@@ -69,8 +69,8 @@ pub(super) struct Member {
 pub(super) enum MemberForm {
     /// It is an element.
     Element,
-    /// It is one, unless it holds nothing.
-    Left,
+    /// It is one, unless it holds nothing; the choice of the struct that it is of, of which a message has one.
+    Left(Option<u32>),
     /// Each item of the list is one.
     Items,
     /// It is an attribute of this namespace.
@@ -184,7 +184,7 @@ impl Build {
         let (place, node) = match Mark::of(shape) {
             None => return self.member(name, namespace, shape),
             Some(Mark::Element) => return self.member(name, namespace, target),
-            Some(Mark::Left(..)) => (MemberForm::Left, self.node(target)),
+            Some(Mark::Left(choice, _)) => (MemberForm::Left(choice), self.node(target)),
             Some(Mark::Text) => (MemberForm::Text, self.node(target)),
             Some(Mark::Attribute(attribute)) => {
                 let space =

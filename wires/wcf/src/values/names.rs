@@ -4,6 +4,7 @@
 //! (`{namespace}name`) has its names from there, as WSDL gave them; any other has the default ones, by its
 //! scoped name.
 
+use everywire_idl::wsdl::lexical::Lexical;
 use everywire_idl::wsdl::names::{self, DATA, QName, last_part};
 use everywire_model::Shape;
 use everywire_model::shape::{Alias, Hold, Text};
@@ -55,8 +56,8 @@ pub(super) fn collection(alias: &Alias) -> Option<Collection<'_>> {
 /// Such values travel as text in the neutral model, so that none of their digits is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    Decimal,
-    DateTime,
+    /// A text that has to be a value of this type.
+    Typed(Lexical),
     QName,
     /// Elements in place of characters.
     Markup,
@@ -67,11 +68,16 @@ pub(super) fn notation(shape: &Shape) -> Option<Notation> {
     let mut shape = shape;
     while let Shape::Alias(alias) = shape {
         match clark(&alias.id) {
-            Some((SCHEMA, "decimal")) => return Some(Notation::Decimal),
-            Some((SCHEMA, "dateTime")) => return Some(Notation::DateTime),
             Some((SCHEMA, "QName")) => return Some(Notation::QName),
             Some((SCHEMA, "anyXML")) => return Some(Notation::Markup),
-            _ => shape = &alias.target,
+            Some((namespace, local)) => match Lexical::named(namespace, local) {
+                // A value may tell such a name of another shape.
+                Some(kind) if matches!(alias.target.resolved(), Shape::Text(_)) => {
+                    return Some(Notation::Typed(kind));
+                }
+                _ => shape = &alias.target,
+            },
+            None => shape = &alias.target,
         }
     }
     None

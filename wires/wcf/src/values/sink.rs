@@ -23,12 +23,13 @@
 //!   (`end_header`).
 
 mod apart;
+mod checks;
 mod frames;
 mod spaces;
 
 use super::graph::{Graph, NamespaceId, Node, NodeId};
 use super::layout::Layout;
-use super::names::{Notation, XSI, is_untyped, told_type};
+use super::names::{Notation, XSI, clark, is_untyped, told_type};
 use super::output::Output;
 use super::{Form, QName};
 use crate::dictionary::{Outgoing, Term};
@@ -39,6 +40,8 @@ use crate::nbfx::{Item, Text as Value};
 use crate::text::check_chars;
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
+use everywire_idl::wsdl::lexical::Lexical;
+use everywire_idl::wsdl::names::is_name;
 use everywire_model::send_buffer::Mark;
 use everywire_model::shape::{Enum, Shape, Struct, Text};
 use everywire_model::visit::{Encode, Numbers, Sink, Visit};
@@ -68,6 +71,8 @@ pub(super) struct ElementSink<'s> {
     is_started: bool,
     /// Where the attributes of open structs begin, and how many frames there are to each.
     tags: Vec<(usize, Mark)>,
+    /// Alternatives that were written of open structs: how many frames there are to each struct, the choice, and the member.
+    chosen: Vec<(usize, u32, usize)>,
 }
 
 // Whole numbers that no array record of this writer holds.
@@ -113,6 +118,7 @@ impl<'s> ElementSink<'s> {
             headers: None,
             is_started,
             tags: Vec::new(),
+            chosen: Vec::new(),
         }
     }
 
@@ -171,15 +177,34 @@ impl<'s> ElementSink<'s> {
         }
     }
 
-    /// A text of such a type. What is none of the type goes as it is: the receiver says what is wrong with
-    /// it.
+    /// A text of such a type.
+    ///
+    /// # Errors
+    /// It is no value of the type, which the receiver would refuse.
     fn typed_text(&mut self, notation: Notation, begun: ValueStart, value: &str) -> Visit<()> {
         let record = match notation {
-            Notation::Decimal => parse_decimal(value).map(Value::Decimal),
-            // Only the values of operations are records of dates; those inside of types are text.
-            Notation::DateTime if self.frames.is_empty() => parse_date_time(value).map(Value::DateTime),
-            Notation::DateTime => None,
-            Notation::QName => return self.qualified(begun, value),
+            Notation::Typed(kind) => {
+                let record = match kind {
+                    Lexical::Decimal => parse_decimal(value).map(Value::Decimal),
+                    // Only the values of operations are records of dates; those inside of types are text.
+                    Lexical::DateTime if self.frames.is_empty() => {
+                        parse_date_time(value).map(Value::DateTime)
+                    }
+                    _ => None,
+                };
+                if record.is_none() && !kind.fits(value) {
+                    return Err(self.no_value(value, kind.name()));
+                }
+                record
+            }
+            Notation::QName => {
+                // The empty name is one that .NET has.
+                let local = clark(value).map_or(value, |(_, local)| local);
+                if !value.is_empty() && !is_name(local) {
+                    return Err(self.no_value(value, "xs:QName"));
+                }
+                return self.qualified(begun, value);
+            }
             // Elements that are open count against the depth that readers take.
             Notation::Markup => {
                 let depth = MAX_DEPTH.saturating_sub(self.frames.len() + 3);
@@ -397,6 +422,7 @@ impl Sink for ElementSink<'_> {
             self.output.end();
         }
         self.scope.truncate(frame.scope);
+        self.leave_choices();
         if is_base {
             (self.base.kind, self.base.len, self.base.index) = (Kind::Root, 0, 0);
         } else {

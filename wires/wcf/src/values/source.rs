@@ -25,6 +25,7 @@ mod apart;
 mod derived;
 mod elements;
 mod fields;
+mod lexical;
 mod places;
 mod referred;
 mod state;
@@ -40,9 +41,11 @@ use super::scalar::Content;
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
 use bytes::Bytes;
+use everywire_idl::wsdl::names::is_name;
 use everywire_model::shape::{Enum, Shape, Text};
 use everywire_model::visit::{NumbersMut, Source, Visit};
 use everywire_model::{Body, Budget, Reference};
+use lexical::{has_empty, without_blanks};
 use places::pair_names;
 use state::{Frame, Kind, NextValue, ValuesOutsideElements};
 use std::borrow::Cow;
@@ -267,9 +270,13 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         // A prefix that stands for nothing is an error; no prefix and no default namespace is a plain name.
         let trimmed = name.trim();
         let (prefix, local) = trimmed.split_once(':').unwrap_or(("", trimmed));
+        // .NET writes the empty name, which it has, as an empty element.
+        if !trimmed.is_empty() && !is_name(local) {
+            return self.wrong_text(Violation::BadValue);
+        }
         match self.cursor.namespace(prefix, self.cursor.position(), &mut self.budget)? {
             Some(namespace) if !namespace.is_empty() => Ok(Cow::Owned(format!("{{{namespace}}}{local}"))),
-            _ if prefix.is_empty() => Ok(name),
+            _ if prefix.is_empty() => Ok(without_blanks(name)),
             _ => self.wrong(Violation::UnknownPrefix),
         }
     }
@@ -379,16 +386,25 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         let notation = self.notation();
         match self.next_item()? {
             NextValue::Element => {}
-            NextValue::Missing => return Ok(Cow::Borrowed("")),
+            NextValue::Missing => return self.missing_text(notation),
             // An attribute's prefix is one of the element around it.
             NextValue::Content(content) if notation == Some(Notation::QName) => {
                 return self.qualified(content.text());
             }
-            NextValue::Content(content) => return self.bounded(shape, content.text()),
+            NextValue::Content(content) => {
+                let text = self.lexical(notation, content.text())?;
+                return self.bounded(shape, text);
+            }
         }
         let Some(entered) = self.enter()? else {
-            return Ok(self.default().map_or(Cow::Borrowed(""), Content::text));
+            return match self.default() {
+                Some(default) => Ok(default.text()),
+                None => self.missing_text(notation),
+            };
         };
+        if entered.nil && !has_empty(notation) {
+            return self.wrong_text(Violation::Nil);
+        }
         if notation == Some(Notation::Markup) && !entered.nil {
             let markup = self.cursor.markup(entered.at, &mut self.budget)?;
             return self.bounded(shape, Cow::Owned(markup));
@@ -407,6 +423,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         if entered.nil {
             return Ok(Cow::Borrowed(""));
         }
+        let text = self.lexical(notation, text)?;
         self.bounded(shape, text)
     }
 

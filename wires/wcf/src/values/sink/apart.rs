@@ -32,7 +32,8 @@ impl ElementSink<'_> {
 
     /// Passes the member that begins now and holds nothing, if that is said by leaving it out.
     pub(super) fn leaves_out(&mut self) -> Visit<bool> {
-        let Some((at, Member { place: MemberForm::Left | MemberForm::Attribute(..), .. })) = self.direct()?
+        let Some((at, Member { place: MemberForm::Left(_) | MemberForm::Attribute(..), .. })) =
+            self.direct()?
         else {
             return Ok(false);
         };

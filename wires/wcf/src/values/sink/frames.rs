@@ -261,8 +261,20 @@ impl ElementSink<'_> {
             },
         };
         let member = member.ok_or_else(miscounted)?;
-        if let MemberForm::Attribute(..) | MemberForm::Text = member.place {
-            return self.start_apart(at, index, scope);
+        match member.place {
+            MemberForm::Attribute(..) | MemberForm::Text => return self.start_apart(at, index, scope),
+            MemberForm::Left(Some(choice)) => {
+                let is_own = member.namespace == *own;
+                let (prefix, namespace, name) = (frame.prefix, member.namespace, member.name.clone());
+                let begun = ValueStart { declares: false, graph, node: member.node, scope };
+                self.choose(at, index, choice)?;
+                if !is_own {
+                    return self.start_in(begun, namespace, &name);
+                }
+                self.output.start(prefix, &name);
+                return Ok(begun);
+            }
+            _ => {}
         }
         let begun = ValueStart { declares: false, graph, node: member.node, scope };
         if member.namespace == *own {
@@ -276,8 +288,12 @@ impl ElementSink<'_> {
     #[inline]
     fn start_parameter(&mut self, index: usize, scope: usize) -> Visit<ValueStart> {
         let layout = self.graphs.layout().ok_or_else(misuse)?;
-        let Member { name, node, namespace, .. } = layout.members.get(index).ok_or_else(miscounted)?;
+        let Member { name, node, namespace, place } = layout.members.get(index).ok_or_else(miscounted)?;
         let begun = ValueStart { declares: false, graph: 0, node: *node, scope };
+        if let MemberForm::Left(Some(choice)) = *place {
+            self.choose(0, index, choice)?;
+            return self.start_loose(index, begun);
+        }
         if self.is_started && *namespace == layout.wrapper_namespace {
             self.output.start(0, name);
             return Ok(begun);
