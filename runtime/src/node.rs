@@ -19,6 +19,7 @@
 use crate::builder::Builder;
 use crate::connection::Role;
 use crate::directory::{Class, Entry};
+use crate::failures::stopped;
 use crate::monitor::Monitor;
 use crate::private_connections::PrivateConnections;
 use crate::shared::{Shared, in_process};
@@ -30,6 +31,7 @@ use everywire_model::{
     BindAddress, Emitter, Endpoint, Failure, Hold, Initiator, Interface, Kind, Object, PresenceList, Profile,
     Ref, Reference, Resolver, Servant, Signaller, Wire,
 };
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -75,8 +77,14 @@ impl Node {
     /// Listens at a friendly address of any wire, such as `SCHEME://127.0.0.1:0`, `SCHEME+unix:///run/app.sock`,
     /// `SCHEME+shm:///run/app.shm` or `inproc://name`, and returns it with the port that was bound. Where others reach it is said
     /// by [`Node::published`]: nobody can call `0.0.0.0`.
+    ///
+    /// # Errors
+    /// The address is wrong or taken, or the node was stopped ([`Kind::Cancelled`]): it serves nothing any more.
     pub fn listen(&self, address: &str) -> Result<String, Failure> {
         let shared = &self.guard.shared;
+        if shared.stopped.load(Ordering::Acquire) {
+            return Err(stopped().at(address).with_hint("build a new node: one that was stopped stays so"));
+        }
         if let Some(name) = address.strip_prefix("inproc://") {
             let name = name.trim_end_matches('/');
             shared.listen_in_process(name)?;

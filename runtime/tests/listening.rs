@@ -312,3 +312,17 @@ fn an_event_loop_sleeps_through_the_calls_of_a_thread_that_reads() {
     let (after, _) = sleeps_beside(&servers);
     assert!(after - before < 100, "woken {} times for 300 calls", after - before);
 }
+
+#[test]
+fn a_node_that_was_stopped_says_so_when_it_is_to_listen() {
+    let server = node(1);
+    server.listen("plain://127.0.0.1:0").unwrap();
+    server.stop();
+    let hub = format!("plainhub+unix://@{}", name("stopped"));
+    for address in ["plain://127.0.0.1:0", "inproc://stopped-listener", &hub] {
+        let failure = server.listen(address).unwrap_err();
+        assert_eq!(failure.kind(), everywire_model::Kind::Cancelled, "{address}: {failure}");
+        assert_eq!((failure.message(), failure.place()), ("the node was stopped", address));
+        assert!(failure.hint().is_some_and(|hint| hint.contains("new node")), "{failure:?}");
+    }
+}
