@@ -103,7 +103,12 @@ fn place(text: &str, look: Environment<'_>) -> Result<BindAddress, Failure> {
         return Err(wrong(format!("`{text}` names an object; a place to serve at does not")));
     }
     if profile.component(TAG_BUS).is_none() {
-        return Ok(BindAddress::Listen(profile));
+        return if lets_nobody_in(&profile) {
+            Err(wrong("EXTERNAL alone lets nobody in over TCP: it takes the kernel's word for who connects, which only Unix sockets have")
+                .with_hint("add a way that TCP has, as in auth=external+cookie, or serve at dbus+unix://"))
+        } else {
+            Ok(BindAddress::Listen(profile))
+        };
     }
     match profile.component(TAG_NAME) {
         None => {
@@ -119,6 +124,16 @@ fn place(text: &str, look: Environment<'_>) -> Result<BindAddress, Failure> {
         profile.components.push((TAG_FLAGS, Bytes::from_static(&[DO_NOT_QUEUE])));
     }
     Ok(BindAddress::Join(profile))
+}
+
+/// Whether a place to serve at takes only what its connections cannot bring: a client would be told `REJECTED` without a way that is
+/// left (specification, "Authentication Protocol"; EXTERNAL is in "Authentication mechanisms").
+fn lets_nobody_in(profile: &Profile) -> bool {
+    let external = profile
+        .component(TAG_AUTH)
+        .is_some_and(|ways| ways.split(|octet| *octet == b'+').all(|way| way == b"external"));
+    let mut places = profile.endpoints.iter();
+    external && places.any(|endpoint| matches!(endpoint.stream(), Endpoint::Tcp { .. }))
 }
 
 /// A reference without what stands for the object.
@@ -477,8 +492,18 @@ mod tests {
             ("dbus:session/org.a.B/c", "names an object"),
             ("dbus:unix:path=/x?frobnicate", "unknown"),
             ("dbus:unix:path=/x?auth=kerberos", "no way"),
+            ("dbus://127.0.0.1:0?auth=external", "EXTERNAL alone"),
+            ("dbus:tcp:host=127.0.0.1,port=0?auth=external+external", "EXTERNAL alone"),
+            ("dbus+tls://127.0.0.1:0?auth=external&cert=c&key=k", "EXTERNAL alone"),
         ] {
             assert!(place(text, &look).unwrap_err().message().contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_over_tcp_takes_external_beside_another_way() {
+        for text in ["dbus://127.0.0.1:0?auth=external+cookie", "dbus+unix:///x?auth=external"] {
+            assert!(matches!(place(text, &look), Ok(BindAddress::Listen(_))), "{text}");
         }
     }
 

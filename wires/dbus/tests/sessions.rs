@@ -132,6 +132,31 @@ fn attributes_travel_as_properties() {
     done(events.remove(0)).decode::<()>(&operation("_set_Title").results).unwrap();
 }
 
+/// A service whose property has another type than the contract says: no value comes of it, and both types are told.
+#[test]
+fn a_property_of_another_type_than_the_contract_says_is_no_value() {
+    let variant = record!("", "", { "v": Shape::Variant });
+    let list = Shape::Struct(Hold::new(variant));
+    for (shape, value, found) in [
+        (Shape::U32, Value::Integer(7), "`u` came"),
+        (Shape::sequence(TEXT), Value::List(vec![Value::Text("x".into())]), "`as` came"),
+        (Shape::sequence(Shape::U8), Value::Bytes(vec![1].into()), "`ay` came"),
+    ] {
+        let (mut client, mut server) = pair();
+        client.call(b"a", "_get_Title", ());
+        exchange(&mut client, &mut server, usize::MAX);
+        let get = incoming(&mut server);
+        let results =
+            |sink: &mut dyn Sink| (Variant::new(shape.clone(), value.clone()),).marshal_list(&list, sink);
+        server.session.answer(get.id, Answer::Done(&results)).unwrap();
+        exchange(&mut client, &mut server, usize::MAX);
+        let body = done(client.event());
+        let failure = body.decode::<(String,)>(&operation("_get_Title").results).unwrap_err();
+        assert_eq!(failure.kind(), Kind::Malformed, "{failure}");
+        assert!(failure.message().contains("type `s`") && failure.message().contains(found), "{failure}");
+    }
+}
+
 #[test]
 fn signals_reach_subscribers_of_the_same_object_and_name() {
     let (mut client, mut server) = pair();
