@@ -7,8 +7,11 @@
 use super::kinds::is_nameless;
 use super::spelled::{self, Spelling};
 use super::write::discriminator;
+use everywire_idl::wsdl::lexical::Lexical;
+use everywire_idl::wsdl::marks::Mark;
 use everywire_model::shape::Shape;
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
 
 /// How deep types that contain themselves are unfolded.
 const DEPTH: usize = 6;
@@ -30,18 +33,29 @@ fn unfold(shape: &Shape, depth: usize, parts: &mut usize) -> Json {
     if let Some(Spelling::Fixed(_) | Spelling::LongDouble) = spelled::of(shape) {
         return json!("0");
     }
+    if let Some(kind) = Lexical::of(shape) {
+        return json!(kind.example());
+    }
     let mut inner = |shape| unfold(shape, depth.saturating_sub(1), parts);
     match shape.resolved() {
         Shape::Bool => Json::Bool(false),
         Shape::Text(_) => Json::from(""),
         Shape::Char | Shape::WideChar => Json::from("a"),
         Shape::F32 | Shape::F64 => json!(0.0),
-        Shape::Struct(fields) if is_nameless(fields) => {
-            fields.fields.iter().map(|field| inner(&field.shape)).collect()
+        Shape::Struct(fields) => {
+            // Of several alternatives a value has one.
+            let mut chosen = HashSet::new();
+            let mut inner = |shape| match Mark::of(shape) {
+                Some(Mark::Left(Some(choice), _)) if !chosen.insert(choice) => Json::Null,
+                _ => inner(shape),
+            };
+            if is_nameless(fields) {
+                fields.fields.iter().map(|field| inner(&field.shape)).collect()
+            } else {
+                let fields = fields.fields.iter();
+                Json::Object(fields.map(|field| (field.name.to_string(), inner(&field.shape))).collect())
+            }
         }
-        Shape::Struct(fields) => Json::Object(
-            fields.fields.iter().map(|field| (field.name.to_string(), inner(&field.shape))).collect(),
-        ),
         Shape::Union(union) => {
             let arm = union.arms.first();
             let label = arm.and_then(|arm| arm.labels.first()).copied().unwrap_or_default();

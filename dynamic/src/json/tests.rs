@@ -333,6 +333,27 @@ fn templates_fit_their_shape() {
     }
 }
 
+/// What is filled in is a value of its type, and of members of which a message has one only the first is there.
+#[test]
+fn templates_of_types_of_xml_are_values_of_them() {
+    let typed = |local: &str| {
+        let id = format!("{{http://www.w3.org/2001/XMLSchema}}{local}").into();
+        Shape::Alias(Hold::new(Alias { name: local.to_owned().into(), id, target: text() }))
+    };
+    let either = |target| {
+        let target = Shape::Optional(Hold::new(target));
+        Shape::Alias(Hold::new(Alias { name: "".into(), id: "?1".into(), target }))
+    };
+    let fields = vec![
+        field("price", typed("decimal")),
+        field("day", Shape::Optional(Hold::new(typed("date")))),
+        field("cash", either(Shape::I32)),
+        field("card", either(text())),
+    ];
+    let wanted = json!({"price": "0.0", "day": "2000-01-01", "cash": 0, "card": null});
+    assert_eq!(template(&record("Order", fields)), wanted);
+}
+
 /// `struct Node { long v; sequence<Node> next; }` and what else has no word, as `describe --json` tells it.
 #[test]
 fn any_value_of_a_type_that_no_contract_names_brings_its_description() {
