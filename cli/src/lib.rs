@@ -18,6 +18,7 @@ mod contract;
 mod help;
 #[cfg(test)]
 mod hints;
+mod negative;
 mod opcda;
 mod output;
 mod people;
@@ -85,7 +86,8 @@ pub fn main() -> ExitCode {
     if plain {
         command = command.color(ColorChoice::Never);
     }
-    let matches = match command.try_get_matches() {
+    let words = negative::marked(&command, std::env::args_os().collect());
+    let matches = match command.try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) => return misused(&error, &raw, &examples),
     };

@@ -13,6 +13,7 @@
 
 use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
+use crate::negative::unmarked;
 use crate::output::{self, Envelope, Style, line, tinted, visible};
 use crate::{complete, opcda, people, stranger, target};
 use clap::Args;
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     #[arg(add = ArgValueCompleter::new(complete::operations))]
     operation: String,
     /// Arguments by position, or NAME=VALUE.
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true, value_parser = unmarked)]
     arguments: Vec<String>,
     /// The contract that describes the object; not needed where objects tell it themselves.
     #[arg(short, long, value_name = "FILE")]
@@ -54,7 +55,7 @@ pub(crate) struct Arguments {
     interface: Option<String>,
     /// The types of the operation, where nobody tells a contract: `su` or `su->i` on D-Bus, `int seek(int)` on DCOP, and
     /// `long deposit(in long amount)` on IIOP.
-    #[arg(long, value_name = "TYPES", conflicts_with = "contract")]
+    #[arg(long, value_name = "TYPES", conflicts_with = "contract", allow_hyphen_values = true)]
     signature: Option<String>,
     /// Arguments as a JSON object, @FILE, or - for standard input.
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
@@ -80,6 +81,19 @@ pub(crate) struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+impl Arguments {
+    /// The values given as words.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// The values given as JSON, and the signature.
+    pub(crate) fn texts(&self) -> (Option<&str>, Option<&str>) {
+        (self.data.as_deref(), self.signature.as_deref())
+    }
 }
 
 /// Calls.

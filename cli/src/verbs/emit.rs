@@ -7,6 +7,7 @@
 use crate::cli_error::{CliError, Done};
 use crate::complete;
 use crate::contract::{self, Preprocess};
+use crate::negative::unmarked;
 use crate::output::{Envelope, Style, note, tinted};
 use crate::target;
 use clap::Args;
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     /// The signal, with its interface before it (INTERFACE.SIGNAL) where only a signature is given.
     signal: String,
     /// Its fields by position, or NAME=VALUE.
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true, value_parser = unmarked)]
     arguments: Vec<String>,
     /// The contract that has the signal.
     #[arg(
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::interfaces))]
     interface: Option<String>,
     /// The types of the fields, without a contract: as on D-Bus (`su`), or the function on DCOP (`finished(QString)`).
-    #[arg(long, value_name = "TYPES")]
+    #[arg(long, value_name = "TYPES", allow_hyphen_values = true)]
     signature: Option<String>,
     /// Fields as a JSON object, @FILE, or - for standard input.
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
@@ -64,6 +65,19 @@ pub(crate) struct Arguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+impl Arguments {
+    /// The values given as words.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// The values given as JSON, and the signature.
+    pub(crate) fn texts(&self) -> (Option<&str>, Option<&str>) {
+        (self.data.as_deref(), self.signature.as_deref())
+    }
 }
 
 /// Emits.
