@@ -165,6 +165,53 @@ fn misused(error: &clap::Error, raw: &[String], examples: &help::Examples) -> Ex
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Options of other programs that the page names, and one that the parser makes itself.
+    const FOREIGN: [&str; 2] = ["--pcap", "--help"];
+
+    /// The options of a verb and of those below it, without those that the parser makes itself.
+    fn options(verb: &clap::Command) -> BTreeSet<String> {
+        let own = verb.get_arguments().filter_map(|option| option.get_long());
+        let own = own.filter(|name| !matches!(*name, "help" | "version")).map(|name| format!("--{name}"));
+        own.chain(verb.get_subcommands().flat_map(options)).collect()
+    }
+
+    /// The words of a text that look like options.
+    fn named(text: &str) -> BTreeSet<&str> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        words
+            .filter(|word| {
+                word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_page_of_the_program_names_every_option_and_no_other() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+        let page = read("cli.md");
+        // What the page says of these two is that they have a page of their own.
+        let others = [("broker", read("broker.md")), ("derby", read("derby.md"))];
+        let command = whole();
+        let mut missing = Vec::new();
+        for verb in command.get_subcommands() {
+            let other = others.iter().find(|(name, _)| *name == verb.get_name());
+            let mut told = named(&page);
+            told.extend(other.iter().flat_map(|(_, text)| named(text)));
+            let left = options(verb).into_iter().filter(|option| !told.contains(&**option));
+            missing.extend(left.map(|option| format!("{} {option}", verb.get_name())));
+        }
+        assert!(missing.is_empty(), "docs/cli.md says nothing of {missing:?}");
+        let known = options(&command);
+        let wrong: Vec<&str> = named(&page)
+            .into_iter()
+            .filter(|word| !known.contains(*word) && !FOREIGN.contains(word))
+            .collect();
+        assert!(wrong.is_empty(), "docs/cli.md names {wrong:?}, which no verb has");
+    }
 
     #[test]
     fn every_verb_has_examples_in_its_help() {
