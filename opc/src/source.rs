@@ -43,7 +43,7 @@ pub type Children = Box<dyn Iterator<Item = Child> + Send>;
 pub struct Write {
     /// The item.
     pub item: Arc<Item>,
-    /// The value, in the item's canonical type.
+    /// The value, in the item's canonical type; [`Data::Empty`] if a client writes only quality or time, and the value is to stay.
     pub data: Data,
     /// The quality to go with it, if a client of version 3.0 says one.
     pub quality: Option<Quality>,
@@ -73,7 +73,7 @@ pub trait Source: Send + Sync + 'static {
     fn read(&self, items: &[Arc<Item>]) -> Vec<Result<Vqt, Code>>;
 
     /// Writes values, in their order. Each answer is [`Code::OK`], [`Code::CLAMP`] where less was written, or why not:
-    /// [`Code::NOT_SUPPORTED`] for a quality or time that cannot be written, [`Code::RANGE`], ...
+    /// [`Code::NOT_SUPPORTED`] for a quality or time that cannot be written, or not without a value, [`Code::RANGE`], ...
     fn write(&self, writes: &[Write]) -> Vec<Code>;
 
     /// "Tell me when it changes": from now on `feed.tell()` is called with each new value of the item, and once with the value that it

@@ -216,6 +216,20 @@ impl Row {
         lock(&self.held).put(value);
     }
 
+    /// Sets what a client writes: without a value, the one that is there stays, and its quality unless that is written.
+    fn write(&self, write: &Write) {
+        let mut held = lock(&self.held);
+        let (data, quality) = match &write.data {
+            Data::Empty => (held.value.data.clone(), held.value.quality),
+            data => (data.clone(), Quality::GOOD),
+        };
+        held.put(Vqt {
+            data,
+            quality: write.quality.unwrap_or(quality),
+            time: write.time.unwrap_or_else(FileTime::now),
+        });
+    }
+
     /// The item is another one from now on, with this value.
     fn describe(&self, item: Arc<Item>, value: Vqt) {
         let mut held = lock(&self.held);
@@ -300,11 +314,7 @@ impl Source for Table {
             let code = writer.as_ref().map_or(Code::OK, |writer| writer(write));
             // What was limited is the writer's to set.
             if code == Code::OK {
-                row.put(Vqt {
-                    data: write.data.clone(),
-                    quality: write.quality.unwrap_or(Quality::GOOD),
-                    time: write.time.unwrap_or_else(FileTime::now),
-                });
+                row.write(write);
             }
             code
         };

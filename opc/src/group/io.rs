@@ -59,7 +59,7 @@ pub struct Sample {
 /// A value as a client gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteVqt {
-    /// The value, of any type.
+    /// The value, of any type; [`Data::Empty`] where only quality or time are to be written.
     pub data: Data,
     /// The quality that is to go with it.
     pub quality: Option<Quality>,
@@ -364,12 +364,16 @@ fn cached(member: &Member, group_is_active: bool) -> Vqt {
     value
 }
 
-/// What the source is given for what a client gives.
+/// What the source is given for what a client gives. No value (VT_EMPTY) is none that could be converted, and does not become 0: with it
+/// a client writes quality or time alone (OPC DA 3.0, IOPCSyncIO2::WriteVQT: a client may write any combination of the three).
 pub(crate) fn write_to(item: &Arc<Item>, given: &WriteVqt) -> Result<Write, Code> {
     if !item.access.allows(Access::WRITE) {
         return Err(Code::BAD_RIGHTS);
     }
+    let has_more = given.quality.is_some() || given.time.is_some();
     let data = match given.data.coerce(item.canonical) {
+        _ if given.data == Data::Empty && has_more => Data::Empty,
+        _ if given.data == Data::Empty => return Err(Code::BAD_TYPE),
         Ok(data) => data,
         Err(Code::OVERFLOW) => return Err(Code::RANGE),
         Err(_) => return Err(Code::BAD_TYPE),

@@ -160,6 +160,29 @@ fn quality_and_time_may_be_written() {
     assert_eq!(plant.table.get("Tank.Setpoint"), Some(expected));
 }
 
+/// No value is none that an item could have: other servers refuse it, too, and do not write 0.
+#[test]
+fn no_value_is_not_written_and_quality_or_time_may_be_without_one() {
+    let plant = Plant::new();
+    let group = plant.group(rate(1000));
+    let item = plant.add(&group, &["Tank.Setpoint"]);
+    plant.set("Tank.Setpoint", 7_i16);
+    let before = plant.table.get("Tank.Setpoint").expect("a value");
+    let nothing = WriteVqt::from(Data::Empty);
+    assert_eq!(group.write(&item, std::slice::from_ref(&nothing)), Ok(vec![Code::BAD_TYPE]));
+    let ids = ["Tank.Setpoint".to_owned()];
+    assert_eq!(plant.engine.write_items(&ids, std::slice::from_ref(&nothing)), Ok(vec![Code::BAD_TYPE]));
+    assert_eq!(plant.table.get("Tank.Setpoint"), Some(before));
+    let quality = WriteVqt { quality: Some(Quality::SENSOR_CAL), ..nothing.clone() };
+    assert_eq!(group.write(&item, &[quality]), Ok(vec![Code::OK]));
+    let held = plant.table.get("Tank.Setpoint").expect("a value");
+    assert_eq!((held.data, held.quality), (Data::I2(7), Quality::SENSOR_CAL));
+    let time = WriteVqt { time: Some(FileTime(7)), ..nothing };
+    assert_eq!(plant.engine.write_items(&ids, &[time]), Ok(vec![Code::OK]));
+    let stamped = Vqt { data: Data::I2(7), quality: Quality::SENSOR_CAL, time: FileTime(7) };
+    assert_eq!(plant.table.get("Tank.Setpoint"), Some(stamped));
+}
+
 #[test]
 fn items_are_read_and_written_without_a_group() {
     let plant = Plant::new();
