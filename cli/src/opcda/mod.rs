@@ -12,7 +12,7 @@ mod watch;
 pub(crate) use call::call;
 pub(crate) use describe::{OpcDescribeOptions, describe};
 pub(crate) use list::list;
-pub(crate) use shown::json as value_json;
+pub(crate) use shown::{json as value_json, of_text as value_of_text};
 pub(crate) use watch::{WatchOptions, watch};
 
 use crate::cli_error::{CliError, Done};

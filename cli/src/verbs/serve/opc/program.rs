@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The first line of an item describes it: `type` (unless given, that of the JSON value: R8, BOOL, BSTR), `write`, `unit`, `low` and
-//! `high`, `description`. Later lines need `value` or `quality` (`good`, `bad`, `uncertain`, or the number of a quality word). A write
+//! `high`, `description`. Later lines need `value` or `quality` (`good`, `bad`, `uncertain`, or the number of a quality word). A value that
+//! its type has not makes the item bad: nobody takes the one before it for the present one. `NaN` and `Infinity` are values of R4 and R8. A write
 //! goes in with a number, and is over when the program has answered; with `code`, the client hears that one:
 //!
 //! ```text
@@ -20,7 +21,7 @@
 //! States: the program *runs* until it closes its output; then it *has ended*: all items are bad, writes fail, and the server ends.
 
 use crate::cli_error::{CliError, Done};
-use crate::opcda::value_json;
+use crate::opcda::{value_json, value_of_text};
 use crate::output::note;
 use crate::people;
 use crate::program::child::{self, FAREWELL, GRACE, QUEUE};
@@ -170,8 +171,9 @@ impl Shared {
             return code.map(drop);
         }
         let id = said.get("item").and_then(Json::as_str).ok_or("the line has neither `item` nor `id`")?;
-        let quality = said.get("quality").map_or(Ok(Quality::GOOD), quality_of)?;
+        let quality = said.get("quality").map_or(Ok(Quality::GOOD), quality_of);
         if !lock(&self.known).contains(id) {
+            let quality = quality?;
             let item = described(id, said)?;
             let value = match said.get("value") {
                 Some(value) => data_of(value, item.canonical)?,
@@ -183,13 +185,20 @@ impl Shared {
             return self.put(id, value, quality);
         }
         let known = everywire_opc::Source::find(&*self.table, id).ok_or("there is no such item")?;
-        match said.get("value") {
-            Some(value) => self.put(id, data_of(value, known.canonical)?, quality),
-            None if said.contains_key("quality") => {
-                let before = self.table.get(id).map_or(Data::Empty, |held| held.data);
-                self.put(id, before, quality)
+        let held = || self.table.get(id).map_or(Data::Empty, |held| held.data);
+        let told = match said.get("value") {
+            Some(value) => data_of(value, known.canonical),
+            None if said.contains_key("quality") => Ok(held()),
+            None => return Err("the line has neither `value` nor `quality`".into()),
+        };
+        match (told, quality) {
+            (Ok(data), Ok(quality)) => self.put(id, data, quality),
+            (Err(why), _) | (_, Err(why)) => {
+                // There is a new value, and it is not known: the one before it is good no more. That value and
+                // type disagree is a mistake of the server's configuration (OPC DA 2.05a, 6.8).
+                self.put(id, held(), Quality::CONFIG_ERROR)?;
+                Err(why)
             }
-            None => Err("the line has neither `value` nor `quality`".into()),
         }
     }
 
@@ -199,8 +208,12 @@ impl Shared {
     }
 
     /// A client writes: the program is asked, and waited for at most `ANSWER`. A program that has
-    /// ended, does not read, or does not answer fails the write.
+    /// ended, does not read, or does not answer fails the write. It hears of values alone, so quality or
+    /// time without one cannot be written.
     fn write(&self, write: &Written) -> Code {
+        if write.data == Data::Empty {
+            return Code::NOT_SUPPORTED;
+        }
         let (answer, answered) = sync_channel(1);
         let id = {
             let mut waiting = lock(&self.waiting);
@@ -274,7 +287,9 @@ fn data_of(json: &Json, vt: VarType) -> Result<Data, String> {
         }
         (Json::Null, _) => return Ok(Data::Empty),
         (Json::Bool(value), _) => Data::Bool(*value),
-        (Json::String(text), _) => text.as_str().into(),
+        (Json::String(text), _) => {
+            return value_of_text(text, vt).map_err(|code| format!("{json} is no {vt}: {code}"));
+        }
         (Json::Number(number), _) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(value), ..) => value.into(),
             (_, Some(value), _) => value.into(),
@@ -392,6 +407,34 @@ mod tests {
         let table = program.table();
         until("all lines are read", || table.find("Last").is_some());
         assert_eq!(table.get("A").map(|held| held.data), Some(Data::R4(1.5)));
+        program.stop().unwrap();
+    }
+
+    /// Whoever reads the item would take the value before for the present one.
+    #[test]
+    fn a_value_that_does_not_fit_makes_its_item_bad() {
+        let program = Program::start("cat").unwrap();
+        let table = program.table();
+        let take = |line: &str| program.shared.take(&lines::object(line.as_bytes()).unwrap());
+        take(r#"{"item":"I","value":7,"type":"I2"}"#).unwrap();
+        take(r#"{"item":"R","value":20.5}"#).unwrap();
+        for (item, wrong) in [
+            ("I", r#"{"item":"I","value":70000}"#),
+            ("I", r#"{"item":"I","value":NaN}"#),
+            ("I", r#"{"item":"I","value":{"a":1}}"#),
+            ("R", r#"{"item":"R","value":"hot"}"#),
+            ("R", r#"{"item":"R","value":21.5,"quality":"fine"}"#),
+        ] {
+            take(&format!(r#"{{"item":"{item}","value":9}}"#)).unwrap();
+            table.put(item, Vqt { time: FileTime(1), ..table.get(item).unwrap() }).unwrap();
+            take(wrong).unwrap_err();
+            let held = table.get(item).unwrap();
+            assert_eq!(held.quality, Quality::CONFIG_ERROR, "{wrong}");
+            assert!(held.data.number() == Some(9.0) && held.time > FileTime(1), "{wrong}: {held:?}");
+        }
+        take(r#"{"item":"R","value":-Infinity}"#).unwrap();
+        let held = table.get("R").unwrap();
+        assert_eq!((held.data, held.quality), (Data::R8(f64::NEG_INFINITY), Quality::GOOD));
         program.stop().unwrap();
     }
 
