@@ -99,3 +99,46 @@ fn ms_union_is_kept_of_interfaces_and_types() {
     let notes = &contract.interface("msu").unwrap().notes;
     assert!(notes.iter().any(|(_, why)| why.contains("`put`: `ms_union` is only supported")), "{notes:?}");
 }
+
+/// Callers by name know the property alone, so a method `get_Item` would be another member.
+#[test]
+fn accessors_of_properties_with_parameters_or_without_a_getter_come_back_as_such() {
+    let text = r#"import "oaidl.idl";
+[object, uuid(7a1d3c20-0b4e-4a11-9c55-0123456789ab), dual, oleautomation]
+interface IPlant : IDispatch
+{
+    [id(4), propget] HRESULT Item([in] long i, [out, retval] BSTR *v);
+    [id(4), propput] HRESULT Item([in] long i, [in] BSTR v);
+    [id(11), propputref] HRESULT Target([in] IDispatch *p);
+    [id(12), propput] HRESULT Limit([in] double v);
+    [id(13), propget] HRESULT Held([out, retval] VARIANT *v);
+    [id(13), propput] HRESULT Held([in] VARIANT v);
+    [id(13), propputref] HRESULT Held([in] IDispatch *p);
+    [id(14)] HRESULT get_Plain([in] long i, [out, retval] BSTR *v);
+    [id(15), propget] HRESULT Level([out, retval] double *v);
+    [id(16)] HRESULT put_Level([in] double v);
+}
+[uuid(7a1d3c20-0b4e-4a11-9c55-0123456789ac)]
+dispinterface DPlant
+{
+    properties:
+    methods:
+    [id(4), propget] BSTR Item([in] long i);
+    [id(4), propput] void Item([in] long i, [in] BSTR v);
+}
+"#;
+    let printed = comes_back(&parse(text, "plant.midl").unwrap());
+    for line in [
+        "[id(4), propget] HRESULT Item([in] long i, [out, retval] BSTR *",
+        "[id(4), propput] HRESULT Item([in] long i, [in] BSTR v)",
+        "[id(11), propputref] HRESULT Target(",
+        "[id(12), propput] HRESULT Limit([in] double v)",
+        "[id(13), propputref] HRESULT Held(",
+        "[id(14)] HRESULT get_Plain(",
+        "[id(16)] HRESULT put_Level(",
+        "[id(4), propget] BSTR Item([in] long i)",
+        "[id(4), propput] void Item([in] long i, [in] BSTR v)",
+    ] {
+        assert!(printed.contains(line), "{line}\n{printed}");
+    }
+}

@@ -128,17 +128,24 @@ impl Printer {
                 attributes.push(format!("{SUCCESS}{list}"));
             }
             let property = interface.attribute_of(index);
-            let name = match property {
-                Some((attribute, _)) => {
+            let indexed = if property.is_none() { indexed(interface, operation) } else { None };
+            let name = match (property, indexed) {
+                (Some((attribute, _)), _) => {
                     attributes.push(access(operation, attribute, index).to_owned());
                     ident(&attribute.name)
                 }
-                None => names.name(&ident(&operation.label)),
+                (None, Some((access, name))) => {
+                    attributes.push(access.to_owned());
+                    ident(name)
+                }
+                (None, None) => names.name(&ident(&operation.label)),
             };
             if operation.oneway && style == Style::Procedure {
                 attributes.push("maybe".to_owned());
             }
-            if operation.idempotent && property.is_none() {
+            // Of what reads a property nobody need say so.
+            let reads = indexed.is_some_and(|(access, _)| access == GET);
+            if operation.idempotent && property.is_none() && !reads {
                 attributes.push("idempotent".to_owned());
             }
             if is_help(&operation.doc) {
@@ -153,6 +160,7 @@ impl Printer {
             let text = self.method(&name, operation, property.is_some(), foreign, style);
             let called = match property {
                 Some((attribute, _)) => accessor(operation, attribute, index) + &name,
+                None if indexed.is_some() => ident(&operation.name),
                 None => name,
             };
             self.raises(&called, operation, out);
@@ -327,15 +335,48 @@ enum Style {
     Procedure,
 }
 
+/// What reads a property.
+const GET: &str = "propget";
+
 /// The attribute of an accessor of a property.
 fn access(operation: &Operation, attribute: &Attribute, index: usize) -> &'static str {
     if attribute.getter == index {
-        "propget"
+        GET
     } else if operation.name.starts_with("putref_") {
         "propputref"
     } else {
         "propput"
     }
+}
+
+/// The attribute and the property of an accessor that belongs to no attribute of the model: one of a property with
+/// parameters, or one that sets a property which cannot be read. Callers by name know the property by that name alone, so an
+/// interface that they can call says it so. `None`: another method, or one that the reader would take for something else.
+fn indexed<'o>(interface: &Interface, operation: &'o Operation) -> Option<(&'static str, &'o str)> {
+    if !matches!(interface.kind, InterfaceKind::Dual | InterfaceKind::Dispatch)
+        || operation.label != operation.name
+    {
+        return None;
+    }
+    let prefixes = [("get_", GET), ("put_", "propput"), ("putref_", "propputref")];
+    let (access, property) = prefixes
+        .into_iter()
+        .find_map(|(prefix, access)| Some((access, operation.name.strip_prefix(prefix)?)))?;
+    if !property.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        return None;
+    }
+    let returns = !matches!(operation.returns, Shape::Void);
+    let is_one = if access == GET {
+        // Without parameters it would be an attribute. What has them is read as what changes nothing.
+        returns && !operation.parameters.is_empty() && operation.idempotent
+    } else {
+        let value = operation.parameters.last().is_some_and(|value| value.direction == Direction::In);
+        // A setter alone with its value would be joined to an attribute without one.
+        let joins = operation.parameters.len() == 1
+            && interface.attributes.iter().any(|held| held.name == property && held.setter.is_none());
+        value && !returns && !joins
+    };
+    is_one.then_some((access, property))
 }
 
 /// What stands before the name of a property in that of its accessor.
