@@ -15,6 +15,7 @@
 
 pub mod basic;
 mod body;
+mod chunks;
 mod client;
 pub mod coding;
 mod head_cache;

@@ -5,6 +5,7 @@
 //! request stay here, where they can be compared with a known head, and a head is looked at before the
 //! library decides what it means.
 
+use super::chunks::Chunks;
 use super::head_cache::MAX_HEAD;
 use super::heads::Heads;
 use bytes::{Buf, Bytes, BytesMut};
@@ -44,7 +45,9 @@ pub(crate) enum Stage {
     Head(Heads),
     /// In a body of known length: so much is missing.
     Sized(u64),
-    /// In a body whose end only the library knows.
+    /// In a body that comes in chunks.
+    Chunked(Chunks),
+    /// In a body whose end only the library knows: of a response, or of a request that is refused.
     #[default]
     Unsized,
 }
@@ -135,6 +138,7 @@ impl Pipe {
         match stage {
             Stage::Head(heads) => heads.scan(input),
             Stage::Sized(left) => input.len().min(usize::try_from(*left).unwrap_or(usize::MAX)),
+            Stage::Chunked(chunks) => chunks.scan(input),
             Stage::Unsized => input.len(),
         }
     }
@@ -159,6 +163,7 @@ impl Read for End {
         match &mut pipe.stage {
             Stage::Head(heads) => heads.taken(n),
             Stage::Sized(left) => *left = left.saturating_sub(n as u64),
+            Stage::Chunked(chunks) => chunks.taken(n),
             Stage::Unsized => {}
         }
         Poll::Ready(Ok(()))

@@ -4,6 +4,7 @@
 //! `Server::next`, in memory. They meet the server here: there a request lies when it is whole, and there its response is put.
 
 use super::body::{BodyError, BodyReader, Outgoing};
+use super::chunks::Chunks;
 use super::heads::Heads;
 use super::pipe::{End, Stage};
 use super::server::Bounds;
@@ -73,9 +74,10 @@ impl RequestSlot {
         };
         let mut gathering = BodyReader::new(body, self.bounds.body);
         pipe.stage = match gathering.missing() {
-            0 if parts.headers.contains_key(TRANSFER_ENCODING) => Stage::Unsized,
-            0 => Stage::Head(Heads::default()),
             // The body of a refused request is not wanted; its connection ends.
+            0 if parts.headers.contains_key(TRANSFER_ENCODING) && refusal.is_some() => Stage::Unsized,
+            0 if parts.headers.contains_key(TRANSFER_ENCODING) => Stage::Chunked(Chunks::default()),
+            0 => Stage::Head(Heads::default()),
             _ if refusal.is_some() => Stage::Unsized,
             missing => Stage::Sized(missing as u64),
         };

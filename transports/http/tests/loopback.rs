@@ -108,6 +108,29 @@ fn large_bodies_go_out_by_reference() {
     assert!(slices.iter().any(|slice| slice.as_ptr() == body.as_ptr() && slice.len() == body.len()));
 }
 
+/// The body of the first request ends with its last chunk (RFC 9112 §7.1), wherever the read ends that brings it.
+#[test]
+fn what_follows_a_body_in_chunks_is_the_next_request() {
+    let chunked = "POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\non\r\n1;x=y\r\ne\r\n0\r\nA: b\r\n\r\n";
+    let sized = "POST /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\ntwo";
+    for (first, second) in [(chunked, sized), (chunked, chunked), (sized, chunked)] {
+        let all = format!("{first}{second}{first}");
+        for step in [1, 5, first.len() - 1, first.len() + 1, all.len()] {
+            let mut server = server(100);
+            let mut bodies = String::new();
+            for piece in all.as_bytes().chunks(step) {
+                let mut input = BytesMut::from(piece);
+                while let Some((_, body)) = parsed(&mut server, std::mem::take(&mut input)) {
+                    bodies.push_str(std::str::from_utf8(&body).unwrap());
+                    server.respond(Response::new(Vec::new()));
+                }
+            }
+            let word = |request| if request == chunked { "one" } else { "two" };
+            assert_eq!(bodies, [first, second, first].map(word).concat(), "in steps of {step}");
+        }
+    }
+}
+
 #[test]
 fn pipelined_requests_are_served_in_order() {
     let mut server = server(100);
