@@ -4,6 +4,7 @@ use crate::support::{Bank, Running, Scratch, data, run, run_with_input, until};
 use everywire::Node;
 use everywire::model::{Method, Sink};
 use serde_json::json;
+use std::io::Write;
 
 #[test]
 fn every_transport_carries_calls() {
@@ -161,6 +162,33 @@ fn a_program_that_ends_is_started_again() {
     let (code, err) = bank.server.end("-TERM");
     assert_eq!(code, 0);
     assert!(err.contains("program: ended (exit status: 3) with 1 calls unanswered"), "{err}");
+}
+
+/// A program that never answers: callers that have left keep no descriptors, or nobody could call any more.
+#[test]
+fn callers_that_leave_keep_no_descriptors() {
+    let (scratch, log) = (Scratch::new(), Scratch::new());
+    let (idl, log) = (scratch.path("echo.idl"), log.path("calls"));
+    std::fs::write(&idl, "interface Echo { void echo(); };").unwrap();
+    let program = format!("while read call; do echo $call >>{log}; done");
+    let mut server =
+        Running::start(&["serve", &idl, "--exec", &program, "--key", "k", "--on", "iiop://127.0.0.1:0"]);
+    let address = server.line();
+    let place = address.trim_start_matches("iiop://").trim_end_matches("/k");
+    // A request of GIOP 1.2 for the object `k`, number 1, whose answer is wanted.
+    let mut request = b"GIOP\x01\x02\x01\x00\x24\0\0\0\x01\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0k\0\0\0".to_vec();
+    request.extend(b"\x05\0\0\0echo\0\0\0\0\0\0\0\0");
+    let before = server.descriptors();
+    for count in 1..=200 {
+        let mut caller = std::net::TcpStream::connect(place).unwrap();
+        caller.write_all(&request).unwrap();
+        until("the program has the call", || {
+            std::fs::read_to_string(&log).is_ok_and(|lines| lines.lines().count() >= count)
+        });
+    }
+    // Some wait until others come.
+    let after = server.descriptors();
+    assert!(after < before + 100, "{before}, and then {after}");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //!
 //! Invariants: a call is in `pending` before its line is in the queue, so that no answer can come
 //! before it. Once the run is over no call can be added. Whoever removes a call from `pending` answers
-//! it, or gives it back to be sent to another run. The queue blocks no caller who waits for an answer: when it is full, or
+//! it, gives it back to be sent to another run, or has seen that its connection is over. The queue blocks no caller who waits for an answer: when it is full, or
 //! half of it is the caller's own, the call is refused as busy (`room`). Nobody would hear that of a oneway call, so it waits,
 //! and those behind it on its connection with it.
 
@@ -25,13 +25,16 @@ use everywire_dynamic::json::NodeNotation;
 use std::collections::HashMap;
 use std::io;
 use std::process::{Child, ChildStdout};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a call of whose refusal nobody would hear waits until the program has read others.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// So many calls may wait for the program before any of them is looked at again.
+const CROWD: usize = 32;
 
 /// One run of the program. Dropping it closes its input and waits for nobody.
 pub(super) struct Process {
@@ -59,6 +62,8 @@ struct Shared {
     child: Mutex<Child>,
     /// Calls without an answer; nothing once the program has ended, so that no call can be added too late.
     pending: Mutex<Option<HashMap<u64, Pending>>>,
+    /// With how many of them those are looked for whose callers have left.
+    crowd: AtomicUsize,
     /// Its end was asked for, and is no news.
     stopping: AtomicBool,
     interface: Hold<Interface>,
@@ -91,6 +96,7 @@ impl Process {
         let shared = Arc::new(Shared {
             child: Mutex::new(child),
             pending: Mutex::new(Some(HashMap::new())),
+            crowd: AtomicUsize::new(CROWD),
             stopping: AtomicBool::new(false),
             interface,
             words,
@@ -156,13 +162,16 @@ impl Process {
             Some(input) => input.clone(),
             None => return false,
         };
-        {
+        let left = {
             let mut pending = lock(&self.shared.pending);
             let Some(pending) = &mut *pending else { return false };
             if !oneway && let Some(call) = call.take() {
                 pending.insert(id, call);
             }
-        }
+            self.shared.abandoned(pending)
+        };
+        // They answer nobody, and that without the lock.
+        drop(left);
         let give_back = || lock(&self.shared.pending).as_mut().and_then(|pending| pending.remove(&id));
         match input.try_send(Line { text: format!("{line}\n"), _room: room }) {
             Ok(()) => {
@@ -215,6 +224,19 @@ impl Process {
 }
 
 impl Shared {
+    /// Takes out the calls whose connections are over, where there are twice as many as were left the last time: each keeps its connection's
+    /// descriptor, and a program that never answers would leave none for others. What the program answers to them is for nobody.
+    fn abandoned(&self, pending: &mut HashMap<u64, Pending>) -> Vec<Pending> {
+        if pending.len() < self.crowd.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let over = pending.iter().filter(|(_, call)| call.request.link().is_over()).map(|(id, _)| *id);
+        let over: Vec<u64> = over.collect();
+        let left = over.iter().filter_map(|id| pending.remove(id)).collect();
+        self.crowd.store(CROWD.max(2 * pending.len()), Ordering::Relaxed);
+        left
+    }
+
     /// The thread that reads.
     fn read(&self, stdout: ChildStdout) {
         child::each_line(stdout, |line| self.take(line));

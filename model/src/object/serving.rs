@@ -393,6 +393,10 @@ impl<F: Fn(&dyn Link, CallId, Answer<'_>) + Send + Sync> Link for MappedLink<F> 
         self.link.serial_number()
     }
 
+    fn is_over(&self) -> bool {
+        self.link.is_over()
+    }
+
     fn end(&self, why: &Failure) {
         self.link.end(why);
     }
