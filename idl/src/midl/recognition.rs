@@ -119,10 +119,10 @@ pub fn is_midl(text: &str) -> bool {
             Piece::Word(name) if brackets > 0 && is('(') && ATTRIBUTES.contains(&name) => return true,
             Piece::Word("__int64" | "__int32" | "__int3264") => return true,
             Piece::Word("union") if behind == Some(Piece::Word("switch")) => return true,
-            Piece::Word("unsigned") if word(behind) => {
-                if !matches!(behind, Some(Piece::Word("short" | "long"))) {
-                    return true;
-                }
+            Piece::Word("unsigned")
+                if word(behind) && !matches!(behind, Some(Piece::Word("short" | "long"))) =>
+            {
+                return true;
             }
             Piece::Word("signed")
                 if matches!(behind, Some(Piece::Word("char" | "short" | "long" | "int"))) =>
