@@ -205,7 +205,9 @@ impl Lexical {
                 day.is_some_and(|day| number(day, 1, 31).is_some())
             }
             Self::Duration => is_duration(text),
-            Self::HexBinary => text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            Self::HexBinary => {
+                text.len().is_multiple_of(2) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+            }
             Self::Guid => is_guid(text),
         }
     }
@@ -282,7 +284,7 @@ fn year(text: &str) -> Option<u32> {
 
 /// Whether a month of this year has this day.
 fn is_day(year: u32, month: &str, day: &str) -> bool {
-    let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let is_leap = (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400);
     let days = match number(month, 1, 12) {
         Some(2) => 28 + u32::from(is_leap),
         Some(4 | 6 | 9 | 11) => 30,

@@ -25,7 +25,7 @@ impl ElementSink<'_> {
                 arms.get(frame.arm)
             }
             (Kind::Pairs, Ok(Node::Pairs { key, value, .. })) => {
-                Some(if index % 2 == 0 { key } else { value })
+                Some(if index.is_multiple_of(2) { key } else { value })
             }
             _ => None,
         };
