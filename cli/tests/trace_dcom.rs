@@ -49,6 +49,39 @@ fn a_relay_explains_calls() {
     assert!(read.good().lines().any(|line| line.ends_with(": {on: true}")), "{}", read.out);
 }
 
+/// A method fails by its HRESULT, which is the last word of an answer like any other.
+#[test]
+fn a_failed_method_is_an_error() {
+    let lamp = Lamp::open();
+    let server = format!("{}?exporter=here", lamp.address);
+    let contract = data("lamp.midl");
+    let mut relay =
+        Running::start(&["trace", &server, "--on", "127.0.0.1:0", "--json", "-vv", "-c", &contract]);
+    let opened: serde_json::Value = serde_json::from_str(&relay.line()).unwrap();
+    let address = opened["value"]["address"].as_str().unwrap();
+    assert_ne!(run(&["call", &of_ada(address), "Break", "5", "-c", &contract]).code, 0);
+    let mut seen: Vec<serde_json::Value> = Vec::new();
+    while !seen.iter().any(|message| message["answers"] == "RemRelease") {
+        seen.push(serde_json::from_str(&relay.line()).unwrap());
+    }
+    let failed = seen.iter().find(|message| message["answers"] == "Break").unwrap();
+    assert_eq!(failed["hresult"], json!({"code": "0x80040005", "name": null, "means": null}), "{failed}");
+    let others = seen.iter().filter(|message| message["answers"] != "Break");
+    assert_eq!(others.filter(|message| !message["hresult"].is_null()).count(), 0, "{:?}", summaries(&seen));
+    assert_eq!(relay.end("-TERM").0, 0);
+
+    let capture = lamp.scratch.path("failed.pcap");
+    std::fs::write(&capture, pcap(&seen)).unwrap();
+    let read = run(&["trace", &capture, "-c", &contract, "--errors"]);
+    let lines: Vec<&str> = read.good().lines().collect();
+    assert!(
+        matches!(lines[..], [line] if line.contains(", to Break after") && line.ends_with(": 0x80040005")),
+        "{lines:?}"
+    );
+    // Without the contract nobody knows whether the method returns an HRESULT.
+    assert_eq!(run(&["trace", &capture, "--errors"]).good(), "");
+}
+
 fn summaries(messages: &[serde_json::Value]) -> Vec<&str> {
     messages.iter().map(|message| message["summary"].as_str().unwrap()).collect()
 }

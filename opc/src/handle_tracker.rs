@@ -76,6 +76,8 @@ enum OpenRequest {
     States,
     /// IOPCItemIO::Read of these items.
     Values(Vec<Arc<str>>),
+    /// A write of these items, as they are told: a code for each.
+    Codes(Vec<String>),
 }
 
 /// Where handles mean something: a host, and an object of it, if that is known.
@@ -238,7 +240,15 @@ impl HandleTracker {
             ("IOPCSyncIO" | "IOPCSyncIO2", "Write") => {
                 let (_, items, values): (u32, Vec<u32>, Vec<Variant>) =
                     arguments(said, method::<dyn IOPCSyncIO>("Write")?)?;
-                self.given(&place, &items, &values)
+                let told = self.given(&place, &items, &values);
+                self.expect_codes(said, &place, &items);
+                told
+            }
+            ("IOPCSyncIO2", "WriteVQT") => {
+                let items = handles(said.stub, said.little)?;
+                let told = by_handle(items.clone());
+                self.expect_codes(said, &place, &items);
+                told
             }
             ("IOPCAsyncIO2" | "IOPCAsyncIO3", "Read") => {
                 let (_, items, _): (u32, Vec<u32>, u32) =
@@ -250,7 +260,8 @@ impl HandleTracker {
                     arguments(said, method::<dyn IOPCAsyncIO2>("Write")?)?;
                 self.given(&place, &items, &values)
             }
-            ("IOPCSyncIO2" | "IOPCAsyncIO3", "ReadMaxAge" | "WriteVQT")
+            ("IOPCSyncIO2", "ReadMaxAge")
+            | ("IOPCAsyncIO3", "ReadMaxAge" | "WriteVQT")
             | ("IOPCItemDeadbandMgt" | "IOPCItemSamplingMgt", _) => {
                 by_handle(handles(said.stub, said.little)?)
             }
@@ -275,6 +286,12 @@ impl HandleTracker {
             _ => return None,
         };
         Some(told)
+    }
+
+    /// Keeps whose codes the answer to a write tells.
+    fn expect_codes(&mut self, said: &OrpcMessage<'_>, place: &HandleScope, items: &[u32]) {
+        let items = items.iter().map(|item| self.of_server(place, *item)).collect();
+        self.remember(said, OpenRequest::Codes(items));
     }
 
     /// Values that are written.
@@ -343,6 +360,13 @@ impl HandleTracker {
                     let item = self.of_client(&host, None, state.client);
                     told(&item, &state.value, state.quality, *error)
                 })))
+            }
+            OpenRequest::Codes(items) => {
+                // What WriteVQT answers has the same form.
+                let (Present(errors),): (Present<Vec<i32>>,) =
+                    results(said, method::<dyn IOPCSyncIO>("Write")?)?;
+                let each = items.iter().zip(&errors);
+                Some(listed(each.map(|(item, error)| format!("{item} {}", Code(error.cast_unsigned())))))
             }
             OpenRequest::Values(items) => {
                 type Values =
@@ -492,6 +516,7 @@ mod tests {
             ("IOPCItemMgt", "RemoveItems"),
             ("IOPCSyncIO", "Read"),
             ("IOPCSyncIO", "Write"),
+            ("IOPCSyncIO2", "WriteVQT"),
             ("IOPCServer", "AddGroup"),
             ("IOPCItemIO", "Read"),
             ("IOPCDataCallback", "OnDataChange"),
@@ -516,6 +541,34 @@ mod tests {
                 heard.hear(&OrpcMessage { method: None, outward: false, ..said });
             }
         }
+    }
+
+    #[test]
+    fn the_answer_to_a_write_tells_the_code_of_each_item() {
+        let mut heard = HandleTracker::new();
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        // Two handles; the values are not looked at.
+        let (asked, answered) = (words(&[2, 2, 16, 17]), words(&[0x2_0000, 2, 0, 0xc004_0006, 1]));
+        let said = OrpcMessage {
+            connection: 1,
+            outward: true,
+            call: "1",
+            method: Some(("IOPCSyncIO2", "WriteVQT")),
+            object: None,
+            from: "a:1",
+            to: "b:2",
+            references: &[],
+            stub: &asked,
+            little: true,
+        };
+        assert_eq!(heard.hear(&said).as_deref(), Some("handle 0x10, handle 0x11"));
+        let answer = OrpcMessage { method: None, outward: false, stub: &answered, ..said };
+        let told = heard.hear(&answer);
+        assert_eq!(
+            told.as_deref(),
+            Some("handle 0x10 S_OK (0x00000000), handle 0x11 OPC_E_BADRIGHTS (0xc0040006)")
+        );
+        assert_eq!(heard.hear(&answer), None);
     }
 
     #[test]

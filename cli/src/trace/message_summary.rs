@@ -28,6 +28,10 @@ pub(super) struct MessageSummary {
     pub(super) operation: Option<String>,
     /// Who is named as a side of it, beside the addresses.
     pub(super) parties: Vec<String>,
+    /// Of a call: whether its answer ends with an HRESULT, as those of methods of COM do.
+    pub(super) wants_hresult: bool,
+    /// Of an answer: the HRESULT of a failure that it ends with, if the call wants one.
+    pub(super) hresult: Option<u32>,
     /// Whether it tells of a failure.
     pub(super) failed: bool,
 }
@@ -43,6 +47,8 @@ impl MessageSummary {
             interface: first(&["INTERFACE"]).or_else(|| part("context id").as_deref().and_then(inner)),
             operation: first(&["operation", "MEMBER", "function", "action"]),
             parties: ["SENDER", "DESTINATION", "from"].iter().filter_map(|name| part(name)).collect(),
+            wants_hresult: part("ORPCTHIS").is_some(),
+            hresult: part("HRESULT").as_deref().and_then(code),
             failed: fails(passed),
             ..Self::default()
         };
@@ -96,6 +102,11 @@ impl MessageSummary {
 /// The name in parentheses behind a number, where a listing knows one.
 fn inner(text: &str) -> Option<String> {
     text.split_once(" (").map(|(_, name)| name.trim_end_matches(')').to_owned())
+}
+
+/// The code of 32 bits that a text begins with.
+fn code(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.split([',', ' ']).next()?.strip_prefix("0x")?, 16).ok()
 }
 
 /// Whether a message tells of a failure, in the words of each wire.

@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     /// Only what this peer sends or is sent: HOST, HOST:PORT, or a name on a bus.
     #[arg(long, value_name = "PEER")]
     peer: Option<String>,
-    /// Only exceptions, faults, errors and what breaks the protocol.
+    /// Only exceptions, faults, errors, HRESULTs of failures and what breaks the protocol.
     #[arg(long)]
     errors: bool,
 }

@@ -6,8 +6,8 @@
 //! all the same: its answer may be chosen.
 //!
 //! Order for each message: what it says (`MessageSummary`), the question that it answers, the member of the
-//! contract, what it says of OPC items, whether it is chosen, its values, and only then what is printed
-//! and written.
+//! contract, what it says of OPC items, the HRESULT of a failure that it ends with, whether it is chosen, its
+//! values, and only then what is printed and written.
 //!
 //! Invariants: at most `QUESTIONS` are remembered; then all are forgotten, and some answers are told
 //! without their question. An answer that names no call is put to one only while a single call waits. A
@@ -18,6 +18,7 @@ use super::message_summary::{MessageSummary, ONLY};
 use super::seen_message::SeenMessage;
 use super::select::Selection;
 use super::values::{KnownTypes, Member, RenderedValues};
+use crate::codes;
 use crate::output::{self, Style, line, note, shown, tinted, visible};
 use everywire::model::{MessageListing, Part};
 use everywire_opc::handle_tracker::{HandleTracker, OrpcMessage};
@@ -36,6 +37,15 @@ const ROW: usize = 16;
 /// Names of questions that are remembered until their answer comes: some are never answered, such as
 /// lost ones.
 const QUESTIONS: usize = 1 << 16;
+
+/// What a message holds, as far as it is known.
+struct Contents {
+    /// Of OPC items.
+    items: Option<String>,
+    /// The failure that an answer ends with.
+    hresult: Option<u32>,
+    values: Option<RenderedValues>,
+}
 
 /// How much is told.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +80,12 @@ impl OpenRequest {
 
     fn operation(&self) -> &str {
         self.spoken.operation.as_deref().unwrap_or_default()
+    }
+
+    /// Whether its answer ends with an HRESULT. That is so for ORPC; and it is claimed only of a method that is
+    /// known, from the contract or from the wire's own list of interfaces.
+    fn wants_hresult(&self) -> bool {
+        self.spoken.wants_hresult && (self.member.is_some() || !self.operation().starts_with("operation "))
     }
 }
 
@@ -122,13 +138,19 @@ impl Narrator {
             }
         }
         let items = said_of_items(&mut self.items, passed);
+        // Other procedures may end with any number.
+        let ends_so = question.as_deref().is_some_and(OpenRequest::wants_hresult);
+        let hresult = spoken.hresult.filter(|_| ends_so);
+        spoken.failed |= hresult.is_some();
         let asked = question.as_deref().map(|question| &question.spoken);
         if self.telling.selection.takes(passed, &spoken, asked) {
             let answers = question.as_deref().and_then(|question| question.member);
             let values = self.telling.knowledge.values(passed, member, answers);
             self.write(passed);
-            self.print(passed, &summary, question.as_deref(), items, values);
+            self.print(passed, &summary, question.as_deref(), Contents { items, hresult, values });
         }
+        let knowledge = &self.telling.knowledge;
+        spoken.wants_hresult &= member.is_none_or(|member| knowledge.is_method(member));
         self.remember(spoken, member, passed.time);
     }
 
@@ -138,17 +160,16 @@ impl Narrator {
         passed: &SeenMessage<'_>,
         summary: &str,
         question: Option<&OpenRequest>,
-        items: Option<String>,
-        values: Option<RenderedValues>,
+        contents: Contents,
     ) {
         let detail = self.telling.detail;
+        let Contents { items, hresult, values } = contents;
         if detail.json {
             let mut json = passed.json(detail.level, summary, question);
-            if let (Some(items), Some(json)) = (items, json.as_object_mut()) {
-                json.insert("items".into(), items.into());
-            }
-            if let (Some(values), Some(json)) = (values, json.as_object_mut()) {
-                json.insert("values".into(), values.json);
+            if let Some(json) = json.as_object_mut() {
+                json.extend(items.map(|items| ("items".into(), items.into())));
+                json.extend(hresult.map(|code| ("hresult".into(), hresult_json(code))));
+                json.extend(values.map(|values| ("values".into(), values.json)));
             }
             return output::json(&json);
         }
@@ -162,8 +183,8 @@ impl Narrator {
             }
             None => String::new(),
         };
-        // What the items are about says more than their bare values do.
-        let said = items.or_else(|| values.map(|values| values.text));
+        // What the items are about says more than their bare values do, and of a failure there are none.
+        let said = hresult.map(hresult_text).or(items).or_else(|| values.map(|values| values.text));
         let said =
             said.map(|said| format!(": {}", tinted(&visible(&said), "36", colour))).unwrap_or_default();
         let summary = visible(summary);
@@ -262,6 +283,26 @@ fn said_of_items(items: &mut HandleTracker, passed: &SeenMessage<'_>) -> Option<
         stub: passed.bytes.get(at..at.checked_add(len)?)?,
         little: part("data representation").is_some_and(|order| order.starts_with("little")),
     })
+}
+
+/// The row of an HRESULT in the table of codes, if it is there. Other codes may have the same number.
+fn hresult_row(code: u32) -> Option<codes::Row> {
+    let found = codes::find(&format!("{code:#010x}"));
+    found.into_iter().find(|row| !row.name.is_empty())
+}
+
+/// A failure for people: `0x80070005 E_ACCESSDENIED, Access is denied.`
+fn hresult_text(code: u32) -> String {
+    match hresult_row(code) {
+        Some(row) => format!("{code:#010x} {}, {}", row.name, row.means),
+        None => format!("{code:#010x}"),
+    }
+}
+
+/// A failure for programs.
+fn hresult_json(code: u32) -> Json {
+    let row = hresult_row(code);
+    json!({"code": format!("{code:#010x}"), "name": row.map(|row| row.name), "means": row.map(|row| row.means)})
 }
 
 /// OID and IPID of a reference, as a listing writes it.

@@ -73,6 +73,13 @@ impl KnownTypes {
         }
     }
 
+    /// Whether a member is a method of objects. A procedure of DCE/RPC, whose interface has an identity of
+    /// that language, returns what it likes.
+    pub(super) fn is_method(&self, (interface, _): Member) -> bool {
+        let interface = self.contract.interfaces().nth(interface);
+        interface.is_some_and(|held| held.identities.iter().all(|(language, _)| language != "dce"))
+    }
+
     /// The values of a message: `asks` of a call or a signal, `answers` of the answer to one.
     pub(super) fn values(
         &self,

@@ -180,8 +180,23 @@ impl<'a> FieldReader<'a> {
     fn response(&mut self, header: &Header, hidden: bool) -> Result<(), Violation> {
         if self.answer_is_plain(hidden, header)? {
             stub::results(self);
+            self.hresult(header);
         }
         Ok(())
+    }
+
+    /// The failure that the results of ORPC end with (MS-DCOM 3.1.1.5.4: a method returns an HRESULT, which is the
+    /// last word of its results). Whether this is ORPC, only its question tells: the listing says what there would be.
+    fn hresult(&mut self, header: &Header) {
+        let is_orpc = self.parts.iter().any(|part| part.name == "ORPCTHAT");
+        let whole = header.has(frame::FIRST) && header.has(frame::LAST);
+        let Some((at, len)) = self.body.filter(|_| is_orpc && whole) else { return };
+        let values = self.bytes.get(at..at.saturating_add(len)).unwrap_or_default();
+        if let Some(status) = last_word(values, header.little).filter(|status| hresult::is_failure(*status)) {
+            let known = hresult::name(status).map(|(symbol, meaning)| format!(", {meaning} ({symbol})"));
+            let value = format!("{status:#010x}{} (if this is ORPC)", known.unwrap_or_default());
+            self.part(at.saturating_add(values.len()).saturating_sub(4), 4, "HRESULT", value);
+        }
     }
 
     /// What results and faults begin with; whether their stub can be explained.
@@ -396,6 +411,12 @@ fn syntax_name((id, major, minor): (Uuid, u16, u16)) -> String {
     }
 }
 
+/// The last 32 bits.
+fn last_word(values: &[u8], little: bool) -> Option<u32> {
+    let word = *values.last_chunk::<4>()?;
+    Some(if little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
+}
+
 /// The values of a whole stub that is not encrypted. Of a failure there are none. `plain`: the call is known to be plain
 /// DCE/RPC's, so what looked like ORPCTHIS or ORPCTHAT are the first of its values.
 pub(crate) fn body(message: &[u8], explained: &MessageListing, plain: bool) -> Option<Body> {
@@ -415,9 +436,7 @@ pub(crate) fn body(message: &[u8], explained: &MessageListing, plain: bool) -> O
     let values = message.get(at..at.checked_add(len)?)?;
     if header.kind == PduKind::Response && base > 0 {
         // Results end with the HRESULT.
-        let status = values.last_chunk::<4>()?;
-        let status = if header.little { u32::from_le_bytes(*status) } else { u32::from_be_bytes(*status) };
-        if hresult::is_failure(status) {
+        if last_word(values, header.little).is_none_or(hresult::is_failure) {
             return None;
         }
     }
