@@ -36,7 +36,7 @@ pub(crate) fn json(data: &Data) -> Json {
         Data::I8(value) => (*value).into(),
         Data::U8(value) => (*value).into(),
         // With the digits that it has, not those of the wider type.
-        Data::R4(value) => fraction(value.to_string().parse().unwrap_or(f64::from(*value))),
+        Data::R4(value) => fraction(value.to_string().parse().unwrap_or_else(|_| f64::from(*value))),
         Data::R8(value) => fraction(*value),
         Data::Bool(value) => (*value).into(),
         Data::Array(array) => array.items.iter().map(json).collect(),
