@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::channels::{self, VIA, accepting, calls, connecting, sent};
 use crate::soap_support::*;
 use everywire_model::visit::Nothing;
 use everywire_model::*;
 use everywire_wcf::settings::Binding;
 use everywire_wcf::soap::Dialect;
+use std::time::{Duration, Instant};
 
 const FEBRUARY: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
 const OASIS: &str = "http://docs.oasis-open.org/ws-rx/wsrm/200702";
@@ -203,4 +205,33 @@ fn n8_a_client_that_acknowledges_no_answers_gets_no_more_of_them() {
     while client.pair.server_says().is_some() {}
     client.says("VoidCall", &headers.replace(arrived, ""), "<VoidCall xmlns=\"http://tempuri.org/\"/>");
     client.pair.incoming();
+}
+
+/// A message that waits for the sequence to be granted is sent before the channel ends, and that behind its acknowledgement.
+#[test]
+fn a_channel_ends_behind_the_last_message_of_its_session() {
+    let client = connecting(&format!("{VIA}?security=none&reliable=on"));
+    let mut pair = channels::Pair::new(client, accepting("security=none&reliable=on"));
+    pair.carry();
+    pair.call(Expects::Nothing);
+    pair.client.close();
+    assert!(pair.client.is_closing());
+    pair.carry();
+    assert_eq!(calls(&mut *pair.server).len(), 1);
+    assert!(pair.client.is_closing());
+    // The acknowledgement comes a little later.
+    pair.server.expire(Instant::now() + Duration::from_secs(1)).unwrap();
+    pair.carry();
+    assert!(!pair.client.is_closing());
+}
+
+/// A channel whose session was never asked for ends at once.
+#[test]
+fn a_channel_without_a_session_ends_at_once() {
+    let client = connecting(&format!("{VIA}?security=none&reliable=on"));
+    let mut pair = channels::Pair::new(client, accepting("security=none&reliable=on"));
+    pair.carry();
+    pair.client.close();
+    assert!(!pair.client.is_closing());
+    assert_eq!(sent(&mut *pair.client), [7]);
 }

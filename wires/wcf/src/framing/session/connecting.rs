@@ -21,6 +21,8 @@
 //!   them.
 //! * A layer that protects the connection ends with its channel (MC-NMF 3.1.1.1.5): streamed calls over TLS
 //!   need a connection each.
+//! * Whoever closes it while its reliable session is asked for or has messages under way says End behind the end of that session
+//!   (`parting`): what follows End is read by nobody.
 //! * In Over everything that comes is dropped, and nothing more is said. `Event::Closed` is told when what was
 //!   said before has been sent (`ending`).
 
@@ -83,6 +85,8 @@ pub struct Connecting {
     events: VecDeque<Event>,
     /// Whether the end of the connection is to be told.
     ending: bool,
+    /// Whether it was closed, and says End as soon as its reliable session has ended.
+    parting: bool,
     /// When the channel must be open.
     opening_due: Option<Instant>,
 }
@@ -130,6 +134,7 @@ impl Connecting {
             refusal: None,
             events: VecDeque::new(),
             ending: false,
+            parting: false,
             opening_due: None,
         };
         session.channel.compression = session.preamble.compression;
@@ -192,9 +197,8 @@ impl Side for Connecting {
             return Err(self.torn(failure));
         }
         self.flush(now).map_err(unprotected)?;
-        if let Some(failure) = self.exchange.ended() {
-            // A reliable session is all that the channel is for.
-            self.ended_by(&failure);
+        if self.exchange.is_reliable() {
+            self.look_at_session();
         }
         Ok(())
     }
@@ -369,9 +373,15 @@ impl Session for Connecting {
             // The goodbyes, of a reliable session and of the channel, are a courtesy.
             self.exchange.close();
             let _ = self.flush(Instant::now());
-            let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
+            self.parting = true;
+            self.part();
+        } else {
+            self.phase = Phase::Over;
         }
-        self.phase = Phase::Over;
+    }
+
+    fn is_closing(&self) -> bool {
+        self.parting && self.phase == Phase::Open
     }
 
     fn disconnected(&mut self, failure: &Failure) {
@@ -414,7 +424,11 @@ impl Session for Connecting {
         };
         let result = opening.and_then(|()| {
             self.exchange.expire(now).map_err(|failure| self.torn(failure))?;
-            self.flush(now).map_err(unprotected)
+            self.flush(now).map_err(unprotected)?;
+            if self.parting {
+                self.part();
+            }
+            Ok(())
         });
         result.map_err(|breach| self.broken(&breach))
     }

@@ -63,6 +63,17 @@ impl SoapChannel {
         self.session()?.ended().cloned()
     }
 
+    /// Whether there is a reliable session.
+    #[inline]
+    pub fn is_reliable(&self) -> bool {
+        self.reliable.is_some()
+    }
+
+    /// Whether a reliable session that was closed has still to be asked for, or has messages under way.
+    pub fn is_parting(&self) -> bool {
+        self.session().is_some_and(|session| session.is_parting())
+    }
+
     /// Why no call may begin in the reliable session.
     #[inline]
     pub(super) fn closed_to_calls(&self) -> Option<Failure> {

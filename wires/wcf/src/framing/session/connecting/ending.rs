@@ -13,6 +13,25 @@ impl Connecting {
         self.ended_by(&failure.with_completed(Completed::Maybe));
     }
 
+    /// A message of a reliable session came, which is all that the channel is for: it may have ended.
+    #[cold]
+    pub(super) fn look_at_session(&mut self) {
+        if let Some(failure) = self.exchange.ended() {
+            self.ended_by(&failure);
+        } else if self.parting {
+            self.part();
+        }
+    }
+
+    /// Says the goodbye of the channel, unless its reliable session still has something to say: a service reads nothing
+    /// behind it.
+    pub(super) fn part(&mut self) {
+        if self.phase == Phase::Open && !self.exchange.is_parting() {
+            let _ = self.channel.put(|out| out.push(RecordKind::End as u8));
+            self.phase = Phase::Over;
+        }
+    }
+
     /// Answers the end in kind, if the channel was open, and tells the link that it is over.
     pub(super) fn ended_by(&mut self, failure: &Failure) {
         if self.phase == Phase::Open && !self.is_streamed() {

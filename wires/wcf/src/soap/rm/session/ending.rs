@@ -19,6 +19,12 @@ impl Session {
         self.closing = true;
     }
 
+    /// Whether this side wants to end it and has not said so yet, since its sequence is not granted or messages of it have not
+    /// arrived.
+    pub(in crate::soap) fn is_parting(&self) -> bool {
+        self.closing && matches!(self.stage, Stage::Asking(..) | Stage::Open | Stage::Closing(_))
+    }
+
     /// Whether the client of a duplex channel says nothing more: it waits for this side's end then.
     pub(in crate::soap) fn is_told_all(&self) -> bool {
         self.role.is_duplex_service() && self.peer.last().is_some_and(|last| self.came.is_whole(last))
