@@ -36,8 +36,8 @@ pub struct Plan {
     pub arguments: Layout,
     /// Replies.
     pub results: Layout,
-    /// Headers that requests, or replies, carry parameters in.
-    pub headers: Vec<QName>,
+    /// Headers that requests, or replies, carry parameters in, behind the name of the parameter.
+    pub headers: Vec<(String, QName)>,
     /// The faults that the contract declares.
     pub faults: Vec<DeclaredFault>,
     /// Whether there is no reply.
@@ -214,7 +214,7 @@ impl Plan {
             name: name.into(),
             arguments: layout(names::request_wrapper(interface, operation), &operation.arguments, false),
             results: layout(names::response_wrapper(interface, operation), &operation.results, true),
-            headers: headers.into_iter().map(|(_, name)| name).collect(),
+            headers,
             faults: operation.raises.iter().map(declared).collect(),
             oneway: operation.oneway,
             listening: listening(name),
@@ -241,7 +241,13 @@ impl Plan {
 
     /// Whether the operation has this header.
     pub(crate) fn understands(&self, namespace: &str, local: &str) -> bool {
-        self.headers.iter().any(|held| held.local == *local && held.namespace == *namespace)
+        self.parameter(namespace, local).is_some()
+    }
+
+    /// The parameter that this header carries.
+    pub(crate) fn parameter(&self, namespace: &str, local: &str) -> Option<&str> {
+        let is = |held: &QName| held.local == *local && held.namespace == *namespace;
+        self.headers.iter().find(|(_, held)| is(held)).map(|(name, _)| &**name)
     }
 
     /// The declared fault with this exception.

@@ -18,6 +18,7 @@ mod data_contracts;
 mod explain;
 mod framing;
 mod framing_strangers;
+mod header_parameters;
 mod hostile;
 mod http;
 mod http_actions;

@@ -118,6 +118,27 @@ fn is_mine(header: &Element<'_>, namespace: &str) -> bool {
 
 impl<'a> Head<'a> {
     /// Reads a document up to the first element of its body.
+/// Tells the headers of a document that are for this side, each with its number among all.
+pub(super) fn for_each_header<'a>(
+    soap: Soap,
+    document: Document<'a>,
+    mut tell: impl FnMut(usize, &Element<'a>),
+) -> Visit<()> {
+    let (mut cursor, soap) = (Cursor::new(document), soap.namespace());
+    cursor.root()?;
+    if cursor.child()?.is_none_or(|first| !first.is(soap, "Header")) {
+        return Ok(());
+    }
+    for number in 0.. {
+        let Some(header) = cursor.child()? else { break };
+        if is_mine(&header, soap) {
+            tell(number, &header);
+        }
+        cursor.skip()?;
+    }
+    Ok(())
+}
+
     ///
     /// # Errors
     /// It is no envelope of the dialect's version.

@@ -26,6 +26,18 @@ pub struct BodyContext {
     pub quotas: ReaderQuotas,
     /// The types of the contract, where values of any type may be of them.
     pub types: Option<Arc<Types>>,
+    /// The parameters of the operation that came as headers. `None`: nobody knows the operation (a trace), and a parameter that is
+    /// not in the body is looked for among all headers, by its local name.
+    pub headers: Option<Arc<[HeaderParameter]>>,
+}
+
+/// A parameter that came as a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderParameter {
+    /// The parameter's name in the contract.
+    pub name: Box<str>,
+    /// Which child of `Header` it is, from 0.
+    pub number: usize,
 }
 
 impl WireState for BodyContext {}

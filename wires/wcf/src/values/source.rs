@@ -85,7 +85,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             frames: Vec::new(),
             whole: &body.bytes,
             unknown: None,
-            types: reading.types.as_deref(),
+            reading,
             referred: None,
         }
     }

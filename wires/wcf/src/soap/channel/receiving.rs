@@ -247,7 +247,7 @@ impl SoapChannel {
         } else if is_fault {
             match self.fault_of(&plan, document) {
                 Outcome::Failed(failure) if passes => {
-                    let body = self.body_with(document.clone(), place, Some(&kept), true);
+                    let body = self.body_with(document.clone(), place, Some(&kept), &plan);
                     Outcome::Failed(as_it_came(failure, body))
                 }
                 outcome => outcome,
@@ -256,7 +256,7 @@ impl SoapChannel {
             if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
                 self.seen.remember(self.dialect, message, (&plan.results, passes), HeadMeaning::Reply);
             }
-            Outcome::Done(self.body_with(document.clone(), place, Some(&kept), passes))
+            Outcome::Done(self.body_with(document.clone(), place, Some(&kept), &plan))
         };
         self.waiting.remove(id);
         self.events.push_back(Event::Reply { id, outcome });
@@ -315,7 +315,7 @@ impl SoapChannel {
             if plan.passes {
                 self.overtaken = self.overtaken.max(id.0);
             }
-            let outcome = Outcome::Done(self.body_with(document, place, kept, plan.passes));
+            let outcome = Outcome::Done(self.body_with(document, place, kept, &plan));
             self.spare.waiting = Some(plan);
             self.events.push_back(Event::Reply { id, outcome });
         }
@@ -561,7 +561,7 @@ impl SoapChannel {
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
         let key = call.key.clone();
-        let body = self.body_with(document, place, kept, call.plan.passes);
+        let body = self.body_with(document, place, kept, &call.plan);
         if call.answered {
             self.serving.insert(id, call);
         } else if let Some(listens) = call.plan.listening {

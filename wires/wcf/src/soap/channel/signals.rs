@@ -2,15 +2,16 @@
 
 use super::listeners::Subscription;
 use super::plans::OperationSourceRef;
-use super::state::{Side, SoapChannel};
+use super::state::{Side, SoapChannel, beside};
 use crate::plan::Plan;
+use crate::soap::head::for_each_header;
 use crate::soap::head_cache::{BodyStart, ForwardInfo};
-use crate::values::{BINARY, BINARY_INSIDE, Form, TEXT, XML};
+use crate::values::{BINARY, BINARY_INSIDE, BodyContext, Form, HeaderParameter, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{
-    Body, CallId, Context, Emission, Event, Headers, Incoming, Interface, Operation, Outcome, Profile,
-    SendBuffer, Shape, Signal, SignalFilter,
+    Attachments, Body, CallId, Context, Emission, Event, Headers, Incoming, Interface, Operation, Outcome,
+    Profile, SendBuffer, Shape, Signal, SignalFilter,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -104,13 +105,17 @@ impl SoapChannel {
         bytes: Bytes,
         place: BodyStart,
         kept: Option<&ForwardInfo>,
-        passes: bool,
+        plan: &Plan,
     ) -> Body {
         let Some(kept) = kept else { return self.body(bytes, place) };
+        let passes = plan.passes;
         let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
         // The body goes on as a whole: nothing inside the wrapper is looked at.
         let place = if passes { BodyStart::outside(kept.body) } else { place };
         let mut body = self.body(bytes, place);
+        if headers.is_some() && !plan.headers.is_empty() {
+            body.beside = Some(self.beside_with(plan, &body.bytes));
+        }
         if passes {
             body.context = kept.context.clone();
         }
@@ -118,6 +123,22 @@ impl SoapChannel {
             Some(headers) => body.with_headers(headers),
             None => body,
         }
+    }
+
+    /// What stands beside a body whose message has headers that are parameters. Only blocks of the parameter's qualified name
+    /// that are for this side are (SOAP 1.1, 4.2; SOAP 1.2 part 1, 5.2); of two alike the first.
+    #[cold]
+    fn beside_with(&self, plan: &Plan, document: &[u8]) -> Arc<Attachments> {
+        let mut found: Vec<HeaderParameter> = Vec::new();
+        let read = for_each_header(self.dialect.soap, self.readable(document), |number, header| {
+            let Some(name) = plan.parameter(&header.namespace, &header.local) else { return };
+            if found.iter().all(|known| *known.name != *name) {
+                found.push(HeaderParameter { name: name.into(), number });
+            }
+        });
+        // The head was read before: it does not fail now.
+        debug_assert!(read.is_ok());
+        beside(&BodyContext { headers: Some(found.into()), ..self.reading.clone() })
     }
 
     /// A document as a body.

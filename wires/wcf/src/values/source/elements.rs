@@ -16,8 +16,8 @@
 //! * An element comes at most as often as the contract has members of its name (`Expected`). WCF takes the
 //!   first and drops the rest without a word; here the message is refused.
 //! * An array record stands for elements of a list only, or for elements that nobody knows.
-//! * A parameter that is not in the body is looked for among the headers; those of SOAP itself are never
-//!   parameters.
+//! * A parameter that is not in the body may have come as a header: which ones did, the channel knows by their qualified names.
+//!   Where nobody knows the operation it is looked for by its local name, among all but those of SOAP itself.
 
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{ElementSource, Jumble, Kind};
@@ -319,8 +319,15 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Kind::Struct(fields, _) if self.frames.is_empty() && self.enveloped => fields.fields.get(index),
             _ => None,
         };
-        let name = field.map(|field| &*field.name).filter(|name| !OF_ENVELOPE.contains(name));
-        let Some(name) = name else { return Ok(None) };
+        let Some(name) = field.map(|field| &*field.name) else { return Ok(None) };
+        let wanted = match &self.reading.headers {
+            Some(headers) => match headers.iter().find(|header| *header.name == *name) {
+                Some(header) => Some(header.number),
+                None => return Ok(None),
+            },
+            None if OF_ENVELOPE.contains(&name) => return Ok(None),
+            None => None,
+        };
         // From the start of the envelope, with a cursor of its own: the body's stays where it is.
         let mut cursor = self.cursor.rewound();
         let has_headers =
@@ -328,8 +335,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if !has_headers {
             return Ok(None);
         }
-        while let Some(header) = cursor.enter()? {
-            if header.name == name {
+        for number in 0.. {
+            let Some(header) = cursor.enter()? else { break };
+            if wanted.map_or(header.name == name, |wanted| wanted == number) {
                 self.aside.push((0, std::mem::replace(&mut self.cursor, cursor)));
                 return Ok(Some(header));
             }
@@ -421,6 +429,6 @@ fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
 }
 
 /// Headers of SOAP, addressing and security, which are no fields of anybody.
-/// A field of such a name is taken from the body alone.
+/// Where nobody knows the operation, a field of such a name is taken from the body alone.
 const OF_ENVELOPE: [&str; 9] =
     ["Action", "To", "From", "MessageID", "RelatesTo", "ReplyTo", "FaultTo", "Security", "Sequence"];

@@ -4,7 +4,7 @@ use crate::nbfx::Item;
 use crate::values::cursor::{AttributeValue, OpenElement};
 use crate::values::names::Notation;
 use crate::values::scalar::Content;
-use crate::values::{ReaderQuotas, Types};
+use crate::values::{BodyContext, ReaderQuotas};
 use bytes::Bytes;
 use everywire_model::Budget;
 use everywire_model::shape::{Hold, Struct, Union};
@@ -29,8 +29,8 @@ pub(in crate::values) struct ElementSource<'a, C> {
     pub(super) whole: &'a Bytes,
     /// Names that the contract does not know.
     pub(super) unknown: Option<Box<Unknown<'a>>>,
-    /// Types that values of any type may be of.
-    pub(super) types: Option<&'a Types>,
+    /// Types that values of any type may be of, and parameters that came as headers.
+    pub(super) reading: &'a BodyContext,
     /// Elements that others stand for, once one was met that does.
     pub(super) referred: Option<Box<IdentifiedElements>>,
 }

@@ -81,7 +81,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if !is_local(local) {
             return self.wrong(Violation::BadName);
         }
-        let types = self.types.map(|types| types.named(local)).unwrap_or_default();
+        let types = self.reading.types.as_ref().map(|types| types.named(local)).unwrap_or_default();
         let place = (self.cursor.position(), self.cursor.depth());
         if !types.is_empty() {
             let told = self.frames.last().and_then(|frame| frame.entered.as_ref()?.kind.as_ref());
