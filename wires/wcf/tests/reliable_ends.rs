@@ -207,6 +207,73 @@ fn n8_a_client_that_acknowledges_no_answers_gets_no_more_of_them() {
     client.pair.incoming();
 }
 
+/// What is said about a message of the client's sequence, with the sequence in its detail (WS-ReliableMessaging 1.1, 4).
+fn refused(client: &mut Client, number: u32) -> String {
+    let headers = format!("<a:MessageID>urn:m{number}</a:MessageID>{}", client.numbered(number, ""));
+    client.says("VoidCall", &headers, "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+    assert!(client.pair.server.poll().is_none(), "message {number} is not carried out");
+    let fault = client.hears("fault");
+    let detail = format!(
+        "<s:Detail><r:Identifier xmlns:r=\"{}\">{}</r:Identifier></s:Detail>",
+        client.version, client.id
+    );
+    assert!(fault.contains(&detail), "{fault}");
+    fault
+}
+
+/// WS-ReliableMessaging 1.1, 3.5: what is acknowledged with `Final` does not change any more.
+#[test]
+fn a_closed_sequence_takes_no_new_messages() {
+    let mut client = Client::new(OASIS);
+    let call = client.calls();
+    client.pair.answer(call, Answer::Done(&Nothing));
+    let about = format!(
+        "<r:CloseSequence><r:Identifier>{}</r:Identifier><r:LastMsgNumber>2</r:LastMsgNumber></r:CloseSequence>",
+        client.id
+    );
+    client.says("CloseSequence", "<a:MessageID>urn:k</a:MessageID>", &about);
+    client.hears("CloseSequenceResponse");
+    client.hears("CloseSequence");
+    for number in [2, 3] {
+        let fault = refused(&mut client, number);
+        assert!(fault.contains(":SequenceClosed<"), "{fault}");
+    }
+    // What came before is acknowledged again.
+    let again = format!("<a:MessageID>urn:m</a:MessageID>{}", client.numbered(1, ""));
+    client.says("VoidCall", &again, "<VoidCall xmlns=\"http://tempuri.org/\"/>");
+    let told = client.hears("SequenceAcknowledgement");
+    assert!(told.contains("Lower=\"1\" Upper=\"1\"") && told.contains("<r:Final/>"), "{told}");
+}
+
+/// WS-ReliableMessaging of February 2005, 4.4.
+#[test]
+fn nothing_follows_the_last_message() {
+    let mut client = Client::new(FEBRUARY);
+    client.calls();
+    let last = client.numbered(2, "<r:LastMessage/>");
+    client.says("LastMessage", &last, "");
+    for number in [3, 4] {
+        let fault = refused(&mut client, number);
+        assert!(fault.contains(":LastMessageNumberExceeded<"), "{fault}");
+    }
+    // Another last message changes nothing.
+    let last = client.numbered(5, "<r:LastMessage/>");
+    client.says("LastMessage", &last, "");
+    client.hears("fault");
+    refused(&mut client, 4);
+}
+
+/// WS-ReliableMessaging 1.1, 4.3: the detail says which sequence is meant.
+#[test]
+fn a_fault_about_an_unknown_sequence_names_it() {
+    for version in [FEBRUARY, OASIS] {
+        let mut client = Client::new(version);
+        client.id = "urn:never".into();
+        let fault = refused(&mut client, 1);
+        assert!(fault.contains(":UnknownSequence<"), "{fault}");
+    }
+}
+
 /// A message that waits for the sequence to be granted is sent before the channel ends, and that behind its acknowledgement.
 #[test]
 fn a_channel_ends_behind_the_last_message_of_its_session() {

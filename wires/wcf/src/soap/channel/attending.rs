@@ -63,7 +63,7 @@ impl SoapChannel {
                 None if self.reliable.is_none() => {
                     let version = head.reliable.version.unwrap_or(Version::February);
                     let displaced = node.is_some_and(|node| node.sequences.was_displaced(&id));
-                    return Ok(Some(version.unknown(displaced)));
+                    return Ok(Some(version.unknown(&id, displaced)));
                 }
                 // It says so itself.
                 None => {}

@@ -438,8 +438,14 @@ impl SoapChannel {
         };
         // What .NET says of a fault whose thrower gave no reason.
         let reason = "The creator of this fault did not specify a Reason.".to_owned();
-        let said =
-            FaultContents { code: "Sender", subcode: None, reason, action: action.into(), exception: None };
+        let said = FaultContents {
+            code: "Sender",
+            subcode: None,
+            reason,
+            action: action.into(),
+            exception: None,
+            sequence: None,
+        };
         let detail = Some((shape, declared, fields));
         let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
         self.put_fault(&said, call.message_id.as_ref(), echoed, &[], detail, out)

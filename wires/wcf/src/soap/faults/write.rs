@@ -9,6 +9,7 @@ use crate::soap::names::{
     SOAP_FAULT,
 };
 use crate::soap::put::ElementWriter;
+use crate::soap::rm::Version;
 use crate::soap::{Dialect, Soap};
 use everywire_model::{Completed, Failure, Initiator, Kind};
 use std::borrow::Cow;
@@ -25,6 +26,8 @@ pub(in crate::soap) struct FaultContents {
     pub(in crate::soap) action: Cow<'static, str>,
     /// Type and message of what went wrong, if callers may know.
     pub(in crate::soap) exception: Option<(String, String)>,
+    /// The sequence of reliable messaging that it is about, with the namespace of that.
+    pub(in crate::soap) sequence: Option<(&'static str, String)>,
 }
 
 /// What WCF says of an error that it does not tell.
@@ -44,6 +47,7 @@ pub(in crate::soap) fn said(failure: &Failure, action: &str, to: &str, detail: b
             reason: text.to_owned(),
             action: SOAP_FAULT.into(),
             exception: None,
+            sequence: None,
         },
         // The codes of these say that nothing was done, and a servant may have begun.
         kind @ (Kind::NoOperation | Kind::NoObject | Kind::Busy | Kind::Refused)
@@ -126,12 +130,17 @@ impl FaultContents {
         action: impl Into<Cow<'static, str>>,
     ) -> Self {
         let subcode = Some((namespace.into(), name.into()));
-        Self { code, subcode, reason: reason.into(), action: action.into(), exception: None }
+        Self { code, subcode, reason: reason.into(), action: action.into(), exception: None, sequence: None }
     }
 
     /// A fault about an addressing header.
     pub(in crate::soap) fn addressing(name: &'static str, reason: impl Into<String>) -> Self {
         Self::new("Sender", ADDRESSING, name, reason, ADDRESSING_FAULT)
+    }
+
+    /// The same fault about this sequence of reliable messaging, which its detail names (WS-ReliableMessaging, 4).
+    pub(in crate::soap) fn about(self, version: Version, id: &str) -> Self {
+        Self { sequence: Some((version.namespace(), id.to_owned())), ..self }
     }
 
     /// Writes the fault; returns where a detail would stand in what was written.
@@ -199,6 +208,14 @@ impl FaultContents {
             put.xmlns("", EXCEPTION_DETAIL);
             put.leaf("", "Message", message);
             put.leaf("", "Type", kind);
+            put.end();
+            put.end();
+        } else if let (Some((namespace, id)), Soap::V12) = (&self.sequence, dialect.soap) {
+            // In SOAP 1.1 a header would say it, and only about faults that a body caused (4, "SequenceFault Element").
+            put.start(prefix, detail);
+            put.start("r", "Identifier");
+            put.xmlns("r", namespace);
+            put.chars(id);
             put.end();
             put.end();
         } else if wants_detail {

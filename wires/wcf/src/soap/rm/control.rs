@@ -154,22 +154,22 @@ impl Version {
     }
 
     /// The fault about a sequence that is not there: never was, or is not any more because its place was given to others.
-    pub(in crate::soap) fn unknown(self, displaced: bool) -> FaultContents {
+    pub(in crate::soap) fn unknown(self, id: &str, displaced: bool) -> FaultContents {
         let reason = if displaced {
             "The value of wsrm:Identifier is not a known Sequence identifier any more: there were too many sessions, and this one \
              made room for another client's. Nothing of this message was done; a new session may be begun."
         } else {
             "The value of wsrm:Identifier is not a known Sequence identifier."
         };
-        self.fault("UnknownSequence", reason)
+        self.fault("UnknownSequence", reason).about(self, id)
     }
 
     /// The fault about a message that was worked on, and whose answer the sequence keeps no more (WS-ReliableMessaging 1.1,
     /// section 4.2).
-    pub(in crate::soap) fn lost(self) -> FaultContents {
+    pub(in crate::soap) fn lost(self, id: &str) -> FaultContents {
         let reason = "The Sequence has been terminated: there were too many sessions, and this one made room for another client's. \
                       This message was worked on, and its answer is lost.";
-        self.fault("SequenceTerminated", reason)
+        self.fault("SequenceTerminated", reason).about(self, id)
     }
 }
 

@@ -312,7 +312,7 @@ impl Session {
         }
         if let Some(id) = &head.reliable.requested {
             if self.came.id.as_ref() != Some(id) {
-                return Ok(Verdict::Fault(self.unknown()));
+                return Ok(Verdict::Fault(self.unknown(id)));
             }
             self.came.ask(now);
         }
@@ -324,7 +324,10 @@ impl Session {
                 return Ok(Verdict::Deliver(Vec::new()));
             }
             if !own || self.is_over() {
-                return Ok(Verdict::Fault(self.unknown()));
+                return Ok(Verdict::Fault(self.unknown(&sequence.id)));
+            }
+            if let Some(refusal) = self.late(sequence.number) {
+                return Ok(Verdict::Fault(refusal));
             }
             if sequence.last {
                 self.peer.ends_at(sequence.number);
@@ -349,6 +352,28 @@ impl Session {
         let reason =
             "The Web Services Reliable Messaging protocol is required, and the message is of no sequence.";
         Ok(Verdict::Fault(self.protocol.version.fault("WsrmRequired", reason)))
+    }
+
+    /// Why a message comes too late that has not come before: its sender has closed the sequence, and was told for good what
+    /// has arrived (WS-ReliableMessaging 1.1, 3.5 and 4.8), or has said that another message is the last one (February 2005,
+    /// 4.4). What came before is only acknowledged again.
+    fn late(&self, number: u64) -> Option<FaultContents> {
+        if self.came.has(number) {
+            return None;
+        }
+        let (name, reason) = match self.peer {
+            PeerSequence::Last(last) if number > last => (
+                "LastMessageNumberExceeded",
+                "The value for wsrm:MessageNumber exceeds the value of the MessageNumber accompanying a LastMessage element in \
+                 this Sequence.",
+            ),
+            peer if peer.is_closed() => {
+                ("SequenceClosed", "The Sequence is closed and cannot accept new messages.")
+            }
+            _ => return None,
+        };
+        let id = self.came.id.as_deref().unwrap_or_default();
+        Some(self.protocol.version.fault(name, reason).about(self.protocol.version, id))
     }
 
     /// A message of a sequence.
@@ -458,7 +483,7 @@ impl Session {
     /// The peer says which messages arrived. Returns the fault if it means another sequence.
     fn acknowledged(&mut self, said: &Acknowledgement) -> Visit<Option<FaultContents>> {
         if self.out.id.as_ref() != Some(&said.id) {
-            return Ok(Some(self.unknown()));
+            return Ok(Some(self.unknown(&said.id)));
         }
         self.out.acknowledged(said)?;
         // Answers that waited for the window may go.
@@ -466,9 +491,9 @@ impl Session {
         Ok(None)
     }
 
-    /// The fault UnknownSequence, with the reason if there is one.
-    fn unknown(&self) -> FaultContents {
-        self.protocol.version.unknown(matches!(self.stage, Stage::Over(End::Displaced)))
+    /// The fault UnknownSequence about this identifier, with the reason if there is one.
+    fn unknown(&self, id: &str) -> FaultContents {
+        self.protocol.version.unknown(id, matches!(self.stage, Stage::Over(End::Displaced)))
     }
 }
 

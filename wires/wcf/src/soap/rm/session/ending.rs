@@ -112,7 +112,7 @@ impl Session {
         // It must mean the peer's own sequence.
         let (about, _) = control::identifiers(came.document)?;
         if about.is_none() || about != self.came.id {
-            return Ok(Some(Verdict::Fault(self.unknown())));
+            return Ok(Some(Verdict::Fault(self.unknown(about.as_deref().unwrap_or_default()))));
         }
         let about = about.unwrap_or_default();
         self.peer.close();

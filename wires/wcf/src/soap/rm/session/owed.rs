@@ -35,9 +35,9 @@ impl Session {
         if is_over {
             // Whoever is told that his sequence is unknown calls again: not for what has begun.
             desk.refused = if !begun {
-                Some((self.unknown(), owed.id))
+                Some((self.unknown(self.came.id.as_deref().unwrap_or_default()), owed.id))
             } else if owed.id.as_ref().is_some_and(|id| self.lost.contains(id)) {
-                Some((self.protocol.version.lost(), owed.id))
+                Some((self.protocol.version.lost(self.came.id.as_deref().unwrap_or_default()), owed.id))
             } else {
                 None
             };

@@ -103,12 +103,10 @@ impl PeerSequence {
         matches!(self, Self::Closed(_) | Self::Ended)
     }
 
-    /// A message says that it is the last one.
+    /// A message says that it is the last one. Which one is the last does not change any more.
     pub(super) fn ends_at(&mut self, number: u64) {
-        match self {
-            Self::Open | Self::Last(_) => *self = Self::Last(number),
-            Self::Closed(last) => *last = number,
-            Self::Ended => {}
+        if *self == Self::Open {
+            *self = Self::Last(number);
         }
     }
 
