@@ -113,3 +113,56 @@ fn a_request_of_http_that_relates_to_another_message_is_a_request() {
         assert!(answer.contains("RelatesTo>urn:uuid:0000aaaa-0000-0000-0000-000000000001<"), "{answer}");
     }
 }
+
+const NONE: &str = "http://www.w3.org/2005/08/addressing/none";
+const ANONYMOUS: &str = "http://www.w3.org/2005/08/addressing/anonymous";
+
+fn to(name: &str, address: &str) -> String {
+    format!("<a:{name}><a:Address>{address}</a:Address></a:{name}>")
+}
+
+/// WS-Addressing 1.0 Core, 3.4: faults go where `FaultTo` says, else where `ReplyTo` does.
+#[test]
+fn faults_go_where_they_are_wanted() {
+    let is_to = |answer: &str, address: &str| {
+        let head = answer.split_once(":Body>").unwrap().0;
+        head.contains(&format!(">{address}</a:To>"))
+    };
+    for dialect in [Dialect::WS, Dialect::BINARY] {
+        let other = to("FaultTo", "http://h/f");
+        let fault = said(dialect, &other, true);
+        assert!(is_to(&fault, "http://h/f"), "{fault}");
+        let reply = said(dialect, &other, false);
+        assert!(!reply.contains("http://h/f"), "{reply}");
+        let both = to("ReplyTo", "http://h/r") + &other;
+        assert!(is_to(&said(dialect, &both, true), "http://h/f"));
+        assert!(is_to(&said(dialect, &both, false), "http://h/r"));
+        assert!(is_to(&said(dialect, &to("ReplyTo", "http://h/r"), true), "http://h/r"));
+        // Nobody wants the one, and somebody the other.
+        let none = to("FaultTo", NONE);
+        assert_eq!(said(dialect, &none, true), "");
+        assert!(said(dialect, &none, false).contains("InOutIntResponse"));
+        let faults = to("ReplyTo", NONE) + &to("FaultTo", ANONYMOUS);
+        assert!(said(dialect, &faults, true).contains("Fault"));
+        assert_eq!(said(dialect, &faults, false), "");
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_has_its_fault_where_faults_are_wanted() {
+    let contract = remote_object();
+    let refused = |more: &str| {
+        let mut pair = serving(Dialect::WS, &contract);
+        let document = request(more).replace("/InOutInt</a:Action>", "/Nothing</a:Action>");
+        let document = document.replace("/TCP/ro", "/TCP/other");
+        pair.hand_over(document.as_bytes(), None).unwrap();
+        pair.server_says().map(|(_, fault)| String::from_utf8(fault).unwrap())
+    };
+    assert!(refused("").unwrap().contains("DestinationUnreachable"));
+    assert!(refused(&to("FaultTo", "http://h/f")).unwrap().contains(">http://h/f</a:To>"));
+    assert_eq!(refused(&to("FaultTo", NONE)), None);
+    let twice = to("FaultTo", ANONYMOUS) + &to("FaultTo", NONE);
+    let mut pair = serving(Dialect::WS, &contract);
+    pair.hand_over(request(&twice).as_bytes(), None).unwrap();
+    assert!(pair.server.poll().is_none());
+}

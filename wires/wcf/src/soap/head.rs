@@ -21,7 +21,7 @@
 
 use super::cursor::{Cursor, Document, Element};
 use super::ids::{self, MessageId};
-use super::names::{ADDRESSING, NO_ADDRESSING, NOBODY, SECURITY};
+use super::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, NOBODY, SECURITY};
 use super::outline::is_own;
 use super::parameters::{self, EchoedHeaders, Endpoint};
 use super::rm::Headers;
@@ -48,7 +48,9 @@ pub(super) struct Head<'a> {
     pub(super) reply_to: Option<Cow<'a, str>>,
     /// Parameters of where answers go, as headers of them.
     pub(super) reply_headers: String,
-    /// The same of where faults go, if that is said of them.
+    /// Where faults are wanted, if that is said of them.
+    pub(super) fault_to: Option<Cow<'a, str>>,
+    /// Parameters of that.
     pub(super) fault_headers: Option<String>,
     /// Whether there are more of them than are kept.
     pub(super) is_long: bool,
@@ -116,8 +118,6 @@ fn is_mine(header: &Element<'_>, namespace: &str) -> bool {
     })
 }
 
-impl<'a> Head<'a> {
-    /// Reads a document up to the first element of its body.
 /// Tells the headers of a document that are for this side, each with its number among all.
 pub(super) fn for_each_header<'a>(
     soap: Soap,
@@ -139,6 +139,8 @@ pub(super) fn for_each_header<'a>(
     Ok(())
 }
 
+impl<'a> Head<'a> {
+    /// Reads a document up to the first element of its body.
     ///
     /// # Errors
     /// It is no envelope of the dialect's version.
@@ -235,7 +237,8 @@ pub(super) fn for_each_header<'a>(
                 self.is_long |= is_long;
             }
             "FaultTo" => {
-                let Endpoint { headers, is_long, .. } = Endpoint::read(cursor)?;
+                let Endpoint { address, headers, is_long } = Endpoint::read(cursor)?;
+                note("FaultTo", &mut self.fault_to, address, &mut self.invalid);
                 self.fault_headers = Some(headers);
                 self.is_long |= is_long;
             }
@@ -267,20 +270,50 @@ pub(super) fn for_each_header<'a>(
         self.first.as_ref().is_some_and(is)
     }
 
-    /// What answers and faults repeat, in the form of the message; nothing if that is nothing.
+    /// What answers and faults repeat, in the form of the message, and where faults go; nothing if nothing is repeated, and
+    /// faults go where answers go.
     pub(super) fn echoed(&self, form: Form) -> Visit<Option<Box<EchoedHeaders>>> {
         let faults = self.fault_headers.as_ref().unwrap_or(&self.reply_headers);
-        if self.reply_headers.is_empty() && faults.is_empty() {
+        let (reply_to, fault_to) = (self.reply_to(), self.fault_to());
+        if self.reply_headers.is_empty() && faults.is_empty() && reply_to == fault_to {
             return Ok(None);
         }
-        let reply = parameters::written(form, &self.reply_headers)?;
-        Ok(Some(Box::new(EchoedHeaders { reply, fault: parameters::written(form, faults)? })))
+        Ok(Some(Box::new(EchoedHeaders {
+            reply: parameters::written(form, &self.reply_headers)?,
+            fault: parameters::written(form, faults)?,
+            drops_reply: reply_to == Some(NOBODY),
+            drops_fault: fault_to == Some(NOBODY),
+            fault_to: fault_to.map(Into::into),
+        })))
     }
 
-    /// Whether no answer is wanted.
-    pub(super) fn refuses_answers(&self) -> bool {
-        self.reply_to.as_deref() == Some(NOBODY)
+    /// Where answers are wanted, if not back along the channel.
+    pub(super) fn reply_to(&self) -> Option<&str> {
+        self.reply_to.as_deref().filter(|address| !is_here(address))
     }
+
+    /// The same of faults, which go where answers go if nothing is said of them (WS-Addressing 1.0 Core, 3.4).
+    pub(super) fn fault_to(&self) -> Option<&str> {
+        match &self.fault_to {
+            Some(address) => Some(&**address).filter(|address| !is_here(address)),
+            None => self.reply_to(),
+        }
+    }
+
+    /// Whether no answer is wanted, and no fault.
+    pub(super) fn refuses_answers(&self) -> bool {
+        self.reply_to.as_deref() == Some(NOBODY) && self.fault_to() == Some(NOBODY)
+    }
+
+    /// Whether it says of faults that they are not wanted.
+    pub(super) fn refuses_faults(&self) -> bool {
+        self.fault_to.as_deref() == Some(NOBODY)
+    }
+}
+
+/// Whether an address leads back along the channel.
+fn is_here(address: &str) -> bool {
+    address.is_empty() || address == ANONYMOUS
 }
 
 /// Notes what a header says; a second one of its name makes the message invalid.

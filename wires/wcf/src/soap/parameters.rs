@@ -27,13 +27,19 @@ pub(super) struct Endpoint<'a> {
     pub(super) is_long: bool,
 }
 
-/// What is echoed, as it is written.
+/// What is echoed, as it is written, and where faults go, which may have an address of their own.
 #[derive(Debug, Default)]
 pub(super) struct EchoedHeaders {
     /// In an answer.
     pub(super) reply: Vec<u8>,
     /// In a fault.
     pub(super) fault: Vec<u8>,
+    /// Where faults are wanted, if not back along the channel.
+    pub(super) fault_to: Option<Box<str>>,
+    /// Whether nobody wants answers that are no faults.
+    pub(super) drops_reply: bool,
+    /// Whether nobody wants faults.
+    pub(super) drops_fault: bool,
 }
 
 impl<'a> Endpoint<'a> {

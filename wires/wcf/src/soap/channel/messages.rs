@@ -4,7 +4,7 @@
 //! messages, messages that its window lets go, repetitions, acknowledgements.
 
 use super::sending::OutboundMessage;
-use super::state::{Flushed, Refusal, SoapChannel};
+use super::state::{Addressee, Flushed, Refusal, SoapChannel};
 use crate::dictionary::Outgoing;
 use crate::plan::Plan;
 use crate::soap::faults::FaultContents;
@@ -36,10 +36,11 @@ impl SoapChannel {
     }
 
     fn flush_own(&mut self, out: &mut SendBuffer) -> Option<Flushed> {
-        while let Some(Refusal { said, relates_to, not_understood, echoed }) = self.own.pop_front() {
+        while let Some(Refusal { said, relates_to, not_understood, to, echoed }) = self.own.pop_front() {
             // Such a fault is of no sequence, so the session must not number it.
             let held = self.reliable.take();
-            let put = self.put_fault(&said, relates_to.as_ref(), &echoed, &not_understood, None, out);
+            let addressee = Addressee { relates_to: relates_to.as_ref(), to: to.as_deref(), echoed: &echoed };
+            let put = self.put_fault(&said, addressee, &not_understood, None, out);
             self.reliable = held;
             if put.is_ok() {
                 let action = Some(said.action.as_ref().into());
@@ -122,6 +123,7 @@ impl SoapChannel {
     }
 
     pub(super) fn fault(&mut self, said: FaultContents, relates_to: Option<MessageId>) {
-        self.own.push_back(Refusal { said, relates_to, not_understood: Vec::new(), echoed: Vec::new() });
+        let (not_understood, to, echoed) = (Vec::new(), None, Vec::new());
+        self.own.push_back(Refusal { said, relates_to, not_understood, to, echoed });
     }
 }

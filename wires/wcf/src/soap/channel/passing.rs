@@ -11,7 +11,7 @@
 //! holds what stands around the identifier. The copy of the body's context that it holds keeps another one from having its address.
 
 use super::head_templates::HeadFields;
-use super::state::{InboundCall, Side, SoapChannel, WrittenCall};
+use super::state::{Addressee, InboundCall, Side, SoapChannel, WrittenCall};
 use crate::dictionary::{Outgoing, StringTable};
 use crate::plan::Plan;
 use crate::soap::Form;
@@ -83,6 +83,7 @@ impl SoapChannel {
         call: &InboundCall,
         body: &Body,
         headers: Option<&Headers>,
+        fault: bool,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         if body.bytes.is_empty() && body.codec.name() == NAME {
@@ -97,10 +98,15 @@ impl SoapChannel {
         if plain && self.put_again(body, headers, head, &unique.unwrap_or_default(), out) {
             return Ok(());
         }
-        let (relates_to, to, security) =
-            (call.message_id.as_ref(), call.reply_to.as_deref(), self.timestamp());
-        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.reply);
-        let security = [&security, echoed].concat();
+        if call.drops(fault) {
+            return Ok(());
+        }
+        let reply = || {
+            let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.reply);
+            Addressee { relates_to: call.message_id.as_ref(), to: call.reply_to.as_deref(), echoed }
+        };
+        let Addressee { relates_to, to, echoed } = if fault { call.addressee() } else { reply() };
+        let security = [&self.timestamp(), echoed].concat();
         let saying = HeadContents { relates_to, to, headers: &security, ..HeadContents::default() };
         let own = ConnectionHeaders { action: None, saying, changes: [body.headers(), headers] };
         self.put_passed(body, &own, plain.then_some(head), out)

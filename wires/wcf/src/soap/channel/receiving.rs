@@ -399,8 +399,7 @@ impl SoapChannel {
             self.words.make_way();
         }
         let index = self.plans.asked(&mut self.seen, Arc::clone(&plan));
-        let reply_to =
-            head.reply_to.as_deref().filter(|address| !address.is_empty() && *address != ANONYMOUS);
+        let reply_to = head.reply_to();
         // What came in a session must not be taken for anything but what its number says.
         let Ok(echoed) = head.echoed(self.dialect.form) else {
             return self.refuse_for(head, Kind::BadArgument, &String::from_utf8_lossy(&asked), "");
@@ -540,11 +539,13 @@ impl SoapChannel {
         not_understood: Vec<(String, String)>,
     ) {
         self.owe_nothing(head);
-        if head.message_id.is_some() || !self.dialect.addressing || self.is_http() {
+        let is_wanted = head.message_id.is_some() || !self.dialect.addressing || self.is_http();
+        if is_wanted && !head.refuses_faults() {
             let relates_to = head.message_id.clone();
             let echoed = head.echoed(self.dialect.form).ok().flatten();
             let echoed = echoed.map(|echoed| echoed.fault).unwrap_or_default();
-            self.own.push_back(Refusal { said, relates_to, not_understood, echoed });
+            let to = head.fault_to().map(Into::into);
+            self.own.push_back(Refusal { said, relates_to, not_understood, to, echoed });
         }
     }
 

@@ -24,7 +24,7 @@
 use super::compose::message;
 use super::plans::OperationSourceRef;
 use super::resuming;
-use super::state::{InboundCall, Side, SoapChannel, WrittenCall, WrittenReply, know};
+use super::state::{Addressee, InboundCall, Side, SoapChannel, WrittenCall, WrittenReply, know};
 use crate::plan::{DeclaredFault, Plan};
 use crate::soap::faults::{FaultContents, said};
 use crate::soap::ids::MessageId;
@@ -312,9 +312,11 @@ impl SoapChannel {
         let from = out.position();
         let written = match answer {
             Answer::Done(results) => self.reply(call, results, out).map(|()| false),
+            _ if call.drops(true) => return Ok(self.say_nothing(call)),
             Answer::Raised { shape, fields } => self.raise(call, shape, fields, out).map(|()| true),
             Answer::Failed(failure) => return Ok(self.refuse(call, failure, out)),
-            Answer::Passed { encoded, failure } => match self.pass_back(call, &encoded.body, None, out) {
+            Answer::Passed { encoded, failure } => match self.pass_back(call, &encoded.body, None, true, out)
+            {
                 Ok(()) => Ok(true),
                 Err(_) => return Ok(self.refuse(call, failure, out)),
             },
@@ -366,7 +368,7 @@ impl SoapChannel {
         let dialect = self.dialect;
         let carries = results.carries();
         if let Some(body) = carries.body {
-            return self.pass_back(call, body, carries.headers, out);
+            return self.pass_back(call, body, carries.headers, false, out);
         }
         let brought = match carries.headers {
             Some(headers) => self.brought(headers)?,
@@ -399,6 +401,10 @@ impl SoapChannel {
                 let head = (&*template, &guid, &*brought);
                 return write_plain(dialect, &mut self.words, out, head, layout, results);
             }
+        }
+        if call.drops(false) {
+            self.say_nothing(call);
+            return Ok(());
         }
         let mut headers = self.timestamp();
         headers.extend_from_slice(&brought);
@@ -447,8 +453,16 @@ impl SoapChannel {
             sequence: None,
         };
         let detail = Some((shape, declared, fields));
-        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
-        self.put_fault(&said, call.message_id.as_ref(), echoed, &[], detail, out)
+        self.put_fault(&said, call.addressee(), &[], detail, out)
+    }
+
+    /// Nobody wants the answer to a call (WS-Addressing 1.0 Core, 3.4).
+    #[cold]
+    fn say_nothing(&mut self, call: &InboundCall) -> WrittenReply {
+        if let (Some(mut session), Some(id)) = (self.session(), &call.message_id) {
+            session.answers_not(id);
+        }
+        WrittenReply::default()
     }
 
     /// Appends the fault of a failure. That cannot be encoded only where nothing can.
@@ -460,8 +474,10 @@ impl SoapChannel {
 
     /// Answers a call with a fault in these words.
     fn refuse_by(&mut self, call: &InboundCall, said: &FaultContents, out: &mut SendBuffer) -> WrittenReply {
-        let echoed = call.echoed.as_ref().map_or(&[][..], |echoed| &echoed.fault);
-        match self.put_fault(said, call.message_id.as_ref(), echoed, &[], None, out) {
+        if call.drops(true) {
+            return self.say_nothing(call);
+        }
+        match self.put_fault(said, call.addressee(), &[], None, out) {
             Ok(()) => WrittenReply { sends: self.has_left(out), fault: true },
             Err(_) => WrittenReply::default(),
         }
@@ -471,15 +487,15 @@ impl SoapChannel {
     pub(super) fn put_fault(
         &mut self,
         said: &FaultContents,
-        relates_to: Option<&MessageId>,
-        echoed: &[u8],
+        Addressee { relates_to, to, echoed }: Addressee<'_>,
         not_understood: &[(String, String)],
         detail: Option<(&Struct, Option<&DeclaredFault>, &dyn Encode)>,
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
         let (action, headers) = (&said.action, &[&self.timestamp(), echoed].concat());
-        let saying = HeadContents { action, relates_to, not_understood, headers, ..HeadContents::default() };
+        let saying =
+            HeadContents { action, relates_to, to, not_understood, headers, ..HeadContents::default() };
         let sent = OutboundMessage { saying, fault: true, ..OutboundMessage::default() };
         let content = |words: &mut crate::dictionary::Outgoing, out: &mut SendBuffer| {
             let mut put = ElementWriter::new(dialect.form, words);

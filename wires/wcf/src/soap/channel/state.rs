@@ -81,8 +81,20 @@ pub(super) struct Refusal {
     pub(super) said: FaultContents,
     pub(super) relates_to: Option<MessageId>,
     pub(super) not_understood: Vec<(String, String)>,
+    /// Where it goes, if not back along the channel.
+    pub(super) to: Option<Box<str>>,
     /// Headers that it repeats.
     pub(super) echoed: Vec<u8>,
+}
+
+/// Whom a fault is for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Addressee<'a> {
+    pub(super) relates_to: Option<&'a MessageId>,
+    /// Where to, if not back along the channel.
+    pub(super) to: Option<&'a str>,
+    /// Headers that the fault repeats.
+    pub(super) echoed: &'a [u8],
 }
 
 /// A call that the peer began.
@@ -98,8 +110,24 @@ pub(super) struct InboundCall {
     pub(super) key: Bytes,
     /// Where the caller wants the answer, if not back along the channel; it stands in the answer's `To`.
     pub(super) reply_to: Option<Box<str>>,
-    /// What the answer repeats of that.
+    /// What the answer repeats of that, and where faults go.
     pub(super) echoed: Option<Box<EchoedHeaders>>,
+}
+
+impl InboundCall {
+    /// Whom a fault about it is for.
+    pub(super) fn addressee(&self) -> Addressee<'_> {
+        let relates_to = self.message_id.as_ref();
+        match &self.echoed {
+            Some(echoed) => Addressee { relates_to, to: echoed.fault_to.as_deref(), echoed: &echoed.fault },
+            None => Addressee { relates_to, to: self.reply_to.as_deref(), echoed: &[] },
+        }
+    }
+
+    /// Whether nobody wants its answer: a fault, or what is none.
+    pub(super) fn drops(&self, fault: bool) -> bool {
+        self.echoed.as_ref().is_some_and(|echoed| if fault { echoed.drops_fault } else { echoed.drops_reply })
+    }
 }
 
 /// Parts of the last calls that ended. The next call mostly needs the same, and so neither clones an `Arc`
