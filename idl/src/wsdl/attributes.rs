@@ -73,7 +73,7 @@ impl<'n, 't> Types<'n, 't, '_> {
                 (name.namespace, name.local, declared)
             }
             None => {
-                let usual = self.schemas.qualified.contains(&of.namespace);
+                let usual = node.forms.attributes;
                 let qualified = node.get("form").map_or(usual, |form| form == "qualified");
                 let namespace = if qualified { of.namespace.clone() } else { String::new() };
                 (namespace, node.needed("name", self.report)?.to_owned(), Some(node))

@@ -78,7 +78,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         let mut restricts = restricted.is_some();
         if let Some(extension) = extension(node).or(restricted) {
             let base = extension.qname("base")?;
-            match self.schemas.types.get(&base).copied() {
+            match self.schemas.base(name, &base) {
                 Some(parent) if parent.local == "complexType" => {
                     if chain == NESTING {
                         let message = format!("more than {NESTING} types extend one another");
@@ -95,6 +95,10 @@ impl<'n, 't> Types<'n, 't, '_> {
                     text = Some(written(typed.shape));
                 }
                 None if base.namespace == SCHEMA => {}
+                None if base == *name => {
+                    self.lose(extension, "type", &base);
+                    return None;
+                }
                 _ => {
                     self.named(&base, Some(extension))?;
                 }
@@ -105,7 +109,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         } else if let Some(restriction) = node.one("complexContent").and_then(|own| own.one("restriction")) {
             // A restriction says again which elements it has; attributes it has all but those that it prohibits.
             let base = restriction.qname("base")?;
-            if let Some(parent) = self.schemas.types.get(&base).copied().filter(|_| base != *name) {
+            if let Some(parent) = self.schemas.base(name, &base) {
                 if chain == NESTING {
                     let message = format!("more than {NESTING} types extend one another");
                     self.report.add(Problem::new(node.span(), message));
@@ -126,7 +130,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         if let Some(shape) = text {
             members.add("Value", "Text", Mark::Text.on(shape));
         }
-        let serialized = is_serialized(content, &name.namespace, self.schemas);
+        let serialized = is_serialized(content, &name.namespace);
         for particle in content.children.iter().filter(|child| child.space == SCHEMA) {
             if matches!(particle.local, "sequence" | "all" | "choice" | "group") {
                 let place = MemberPosition { serialized, ..MemberPosition::default() };
@@ -344,7 +348,7 @@ impl<'n, 't> Types<'n, 't, '_> {
         element: &Node<'_>,
         global: Option<&QName>,
     ) -> Option<String> {
-        if !self.schemas.is_qualified(&of.namespace, element) {
+        if !Schemas::is_qualified(&of.namespace, element) {
             return Some(String::new());
         }
         let global = global?;
@@ -520,16 +524,16 @@ pub(super) fn written(shape: Shape) -> Shape {
 /// Whether these are members as XmlSerializer has them, and DataContractSerializer has not. The two
 /// serializers differ in how they leave members out, and schemas do not say whose they are: these are signs
 /// that only XmlSerializer leaves.
-pub(super) fn is_serialized(content: &Node<'_>, namespace: &str, schemas: &Schemas<'_, '_>) -> bool {
+pub(super) fn is_serialized(content: &Node<'_>, namespace: &str) -> bool {
     content.children.iter().filter(|child| child.space == SCHEMA).any(|child| match child.local {
         "attribute" => !is_of_graphs(child),
         "attributeGroup" | "anyAttribute" | "choice" => true,
-        "sequence" | "all" => is_serialized(child, namespace, schemas),
+        "sequence" | "all" => is_serialized(child, namespace),
         "element" => {
             let string = child.get("type").map(|name| child.resolve(name.trim()));
             let string = string.is_some_and(|name| name.namespace == SCHEMA && name.local == "string");
             let left = child.get("minOccurs") == Some("0") && child.get("nillable") != Some("true");
-            let elsewhere = !schemas.is_qualified(namespace, child);
+            let elsewhere = !Schemas::is_qualified(namespace, child);
             many(child) || child.get("default").is_some() || (string && left) || elsewhere
         }
         _ => false,

@@ -5,7 +5,8 @@
 
 use super::names::{QName, SCHEMA};
 use super::tree::{Node, WSDL};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Global definitions of all schemas; where two documents define one name, the first counts.
 #[derive(Default)]
@@ -25,10 +26,8 @@ pub(super) struct Schemas<'n, 't> {
     /// The types that extend each type. By the base; only extensions count, since a restriction has no member
     /// of its own.
     pub(super) derived: HashMap<QName, Vec<QName>>,
-    /// Namespaces whose attributes are qualified unless they say otherwise.
-    pub(super) qualified: HashSet<String>,
-    /// Namespaces whose elements inside of types are.
-    pub(super) elements_qualified: HashSet<String>,
+    /// What types were before a schema redefined them by themselves.
+    redefined: HashMap<QName, &'n Node<'t>>,
 }
 
 impl<'n, 't> Schemas<'n, 't> {
@@ -46,12 +45,6 @@ impl<'n, 't> Schemas<'n, 't> {
     /// Adds the definitions of one schema.
     fn schema(&mut self, schema: &'n Node<'t>) {
         let target = schema.get("targetNamespace").unwrap_or(schema.adopted);
-        if schema.get("attributeFormDefault") == Some("qualified") {
-            self.qualified.insert(target.to_owned());
-        }
-        if schema.get("elementFormDefault") == Some("qualified") {
-            self.elements_qualified.insert(target.to_owned());
-        }
         // What is redefined counts before what it was.
         let redefined = schema.all("redefine").flat_map(|redefined| &redefined.children);
         for child in redefined.chain(&schema.children).filter(|child| child.space == SCHEMA) {
@@ -75,15 +68,27 @@ impl<'n, 't> Schemas<'n, 't> {
                 "group" => {
                     self.groups.entry(name).or_insert(child);
                 }
-                "complexType" | "simpleType" if !self.types.contains_key(&name) => {
-                    self.types.insert(name.clone(), child);
-                    self.order.push(name.clone());
-                    if let Some(extension) = extension(child)
-                        && let Some(base) = extension.qname("base")
-                    {
-                        self.derived.entry(base).or_default().push(name);
+                "complexType" | "simpleType" => match self.types.entry(name.clone()) {
+                    Entry::Vacant(place) => {
+                        place.insert(child);
+                        self.order.push(name.clone());
+                        if let Some(base) = extension(child).and_then(|own| own.qname("base"))
+                            && base != name
+                        {
+                            self.derived.entry(base).or_default().push(name);
+                        }
                     }
-                }
+                    // It may have come before what redefines it, or behind that.
+                    Entry::Occupied(mut place) => {
+                        let known = *place.get();
+                        if is_of_itself(known, &name) {
+                            self.redefined.entry(name).or_insert(child);
+                        } else if is_of_itself(child, &name) {
+                            place.insert(child);
+                            self.redefined.entry(name).or_insert(known);
+                        }
+                    }
+                },
                 _ => {}
             }
         }
@@ -91,9 +96,14 @@ impl<'n, 't> Schemas<'n, 't> {
 
     /// Whether an element inside of a type of this namespace is in it, too. A reference always is: the
     /// element is a global one.
-    pub(super) fn is_qualified(&self, namespace: &str, element: &Node<'_>) -> bool {
-        let usual = || namespace.is_empty() || self.elements_qualified.contains(namespace);
+    pub(super) fn is_qualified(namespace: &str, element: &Node<'_>) -> bool {
+        let usual = || namespace.is_empty() || element.forms.elements;
         element.get("ref").is_some() || element.get("form").map_or_else(usual, |form| form == "qualified")
+    }
+
+    /// The definition of the base of this type: one that names itself as its base redefines what it was (XML Schema part 1, 4.2.2).
+    pub(super) fn base(&self, name: &QName, base: &QName) -> Option<&'n Node<'t>> {
+        if name == base { self.redefined.get(base) } else { self.types.get(base) }.copied()
     }
 
     /// Whether others extend the type of this name.
@@ -101,6 +111,14 @@ impl<'n, 't> Schemas<'n, 't> {
         self.derived.contains_key(name)
             && self.types.get(name).is_some_and(|node| node.local == "complexType")
     }
+}
+
+/// Whether a complex type has itself as its base.
+fn is_of_itself(complex: &Node<'_>, name: &QName) -> bool {
+    let content = complex.one("complexContent").or_else(|| complex.one("simpleContent"));
+    let derives = |content: &Node<'_>, how| content.one(how).and_then(|own| own.qname("base"));
+    let base = content.and_then(|own| derives(own, "extension").or_else(|| derives(own, "restriction")));
+    base.as_ref() == Some(name)
 }
 
 /// What extends a type's base, where it does; a type of text and attributes extends the type of its text.

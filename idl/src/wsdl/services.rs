@@ -389,9 +389,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 };
                 match around.and_then(|around| Some((around, wrapped(around)?))) {
                     Some((around, sequence)) => {
-                        let serialized = around
-                            .one("sequence")
-                            .is_some_and(|own| is_serialized(own, &element.namespace, self.types.schemas));
+                        let serialized =
+                            around.one("sequence").is_some_and(|own| is_serialized(own, &element.namespace));
                         let place = MemberPosition { serialized, ..MemberPosition::default() };
                         let mut inner = Vec::new();
                         for (member, alternative) in

@@ -42,6 +42,16 @@ pub(super) struct Node<'t> {
     /// The namespace of names without a prefix where none is declared for them: that of the schema which includes one without a
     /// namespace of its own (XML Schema 1.0, 4.2.1).
     pub(super) adopted: &'t str,
+    /// What the schema around it says of the elements and attributes in its types.
+    pub(super) forms: Forms,
+}
+
+/// What a schema says of elements and attributes in its types that say nothing themselves: whether they are in its namespace. It
+/// belongs to one document, and others of the same namespace may say something else (XML Schema part 1, 3.3.2 and 3.2.2).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Forms {
+    pub(super) elements: bool,
+    pub(super) attributes: bool,
 }
 
 /// The prefixes that an element declares, and those around it.
@@ -152,19 +162,19 @@ fn is_naming(attribute: &str) -> bool {
 impl<'t> Node<'t> {
     /// The tree below an element; recursion is bounded by the depth of the tree.
     pub(super) fn of(element: &'t Element<'t>, report: &mut Report) -> Option<Self> {
-        Self::within(element, None, "", report)
+        Self::within(element, None, ("", Forms::default()), report)
     }
 
     /// The tree below a schema without a namespace, as one of this namespace includes it.
     pub(super) fn adopted(element: &'t Element<'t>, namespace: &'t str, report: &mut Report) -> Option<Self> {
-        Self::within(element, None, namespace, report)
+        Self::within(element, None, (namespace, Forms::default()), report)
     }
 
-    /// `outer` is the scope around the element, None for the root of a document.
+    /// `outer` is the scope around the element, None for the root of a document; then what the schema around it says.
     fn within(
         element: &'t Element<'t>,
         outer: Option<Rc<Scope<'t>>>,
-        adopted: &'t str,
+        (adopted, forms): (&'t str, Forms),
         report: &mut Report,
     ) -> Option<Self> {
         let named = element.attributes.iter().filter(|attribute| is_naming(attribute.name));
@@ -217,11 +227,20 @@ impl<'t> Node<'t> {
             // Nobody knows what it is, as is the case with extensions.
             None => UNDECLARED,
         };
+        let is_qualified = |name| element.attribute(name).is_some_and(|form| form.value == "qualified");
+        let forms = if local == "schema" && space == SCHEMA {
+            Forms {
+                elements: is_qualified("elementFormDefault"),
+                attributes: is_qualified("attributeFormDefault"),
+            }
+        } else {
+            forms
+        };
         let children = element
             .elements()
-            .map(|child| Self::within(child, Some(Rc::clone(&scope)), adopted, report))
+            .map(|child| Self::within(child, Some(Rc::clone(&scope)), (adopted, forms), report))
             .collect::<Option<Vec<Self>>>()?;
-        Some(Self { space, local, children, element, scope, adopted })
+        Some(Self { space, local, children, element, scope, adopted, forms })
     }
 
     pub(super) fn is(&self, space: &str, local: &str) -> bool {

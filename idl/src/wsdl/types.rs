@@ -393,7 +393,7 @@ impl<'n, 't, 'r> Types<'n, 't, 'r> {
             self.remark(format!("{name}: a list of unsignedByte is read as base64Binary"));
         }
         let usual = builtin::list_named(&typed.name) == *name && typed.name.local == local;
-        let qualified = self.schemas.is_qualified(&name.namespace, item);
+        let qualified = Schemas::is_qualified(&name.namespace, item);
         let usual = usual && qualified && !matches!(element.resolved(), Shape::U8);
         let shape = Shape::sequence(element);
         // A `-` marks items in no namespace, since no name begins with it.

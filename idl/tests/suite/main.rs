@@ -33,4 +33,5 @@ mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;
 mod wsdl_prefixes;
+mod wsdl_schemas;
 mod wsdl_substitutes;

@@ -1,0 +1,60 @@
+//! What belongs to one document of a schema, and what a description says several times of one name.
+
+use crate::wsdl_members::fields;
+use everywire_idl::wsdl::marks::Mark;
+use everywire_idl::wsdl::parse;
+use everywire_model::{Contract, Definition, Shape};
+
+fn described(schemas: &str) -> Contract {
+    let text = format!(
+        r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" xmlns:t="urn:t"><types>
+        {schemas}</types><portType name="T"/></definitions>"#
+    );
+    parse(&text, "t.wsdl").unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The namespace of the only attribute of a type.
+fn namespace(contract: &Contract, name: &str) -> String {
+    let found = contract.definitions.iter().find_map(|definition| match definition {
+        Definition::Type(Shape::Struct(shape)) if shape.name == name => Some(shape.clone()),
+        _ => None,
+    });
+    let found = found.unwrap_or_else(|| panic!("{name} is missing"));
+    let attribute = found.fields.iter().find_map(|field| match Mark::of(&field.shape) {
+        Some(Mark::Attribute(attribute)) => Some(attribute.namespace.to_owned()),
+        _ => None,
+    });
+    attribute.unwrap_or_else(|| panic!("{name} has no attribute"))
+}
+
+/// XML Schema part 1, 3.3.2: `elementFormDefault` speaks of the document that it stands in.
+#[test]
+fn each_document_of_a_namespace_says_what_is_qualified_in_it() {
+    let schema = |name: &str, forms: &str| {
+        format!(
+            r#"<s:schema targetNamespace="urn:t"{forms}><s:complexType name="{name}"><s:sequence><s:element name="a" type="s:int"/>
+            </s:sequence><s:attribute name="b" type="s:int"/></s:complexType></s:schema>"#
+        )
+    };
+    let qualified = schema("A", r#" elementFormDefault="qualified" attributeFormDefault="qualified""#);
+    let plain = schema("B", "");
+    for schemas in [format!("{qualified}{plain}"), format!("{plain}{qualified}")] {
+        let contract = described(&schemas);
+        assert!(fields(&contract, "t::A").contains(&"a: i32".to_owned()), "{:?}", fields(&contract, "t::A"));
+        assert!(fields(&contract, "t::B").contains(&"a: i32 in \"\"".to_owned()));
+        assert_eq!((namespace(&contract, "t::A"), namespace(&contract, "t::B")), ("urn:t".into(), "".into()));
+    }
+}
+
+/// XML Schema part 1, 4.2.2: the base of a type that redefines itself is what it was.
+#[test]
+fn a_type_that_extends_itself_has_what_it_had_before() {
+    let redefining = r#"<s:schema targetNamespace="urn:t" elementFormDefault="qualified"><s:redefine schemaLocation="r.xsd"><s:complexType name="R">
+        <s:complexContent><s:extension base="t:R"><s:sequence><s:element name="added" type="s:int"/></s:sequence></s:extension>
+        </s:complexContent></s:complexType></s:redefine></s:schema>"#;
+    let redefined = r#"<s:schema targetNamespace="urn:t" elementFormDefault="qualified"><s:complexType name="R"><s:sequence>
+        <s:element name="old" type="s:int"/></s:sequence></s:complexType></s:schema>"#;
+    for schemas in [format!("{redefining}{redefined}"), format!("{redefined}{redefining}")] {
+        assert_eq!(fields(&described(&schemas), "t::R"), ["old: i32", "added: i32"]);
+    }
+}
