@@ -1,4 +1,7 @@
 //! What bindings alone say of port types: the style, headers, and the actions of older services.
+//!
+//! Operations are known by their names; where several of one name differ in their messages, by the name of the request, too
+//! ([`Overloads`]).
 
 use super::limits::HEADERS;
 use super::names::QName;
@@ -23,6 +26,32 @@ pub(super) struct Bindings {
     pub(super) actions: HashMap<(QName, String), Vec<(QName, String)>>,
     /// The ports of each binding, as `SERVICE/PORT`.
     pub(super) ports: HashMap<QName, Vec<String>>,
+}
+
+/// Names that several operations of a port type or binding have.
+#[derive(Default)]
+pub(super) struct Overloads<'t>(HashSet<&'t str>);
+
+impl<'t> Overloads<'t> {
+    /// Those of a port type or a binding.
+    pub(super) fn of(parent: &Node<'t>) -> Self {
+        let mut seen = HashSet::new();
+        let names = parent.all("operation").filter_map(|operation| operation.get("name"));
+        Self(names.filter(|name| !seen.insert(*name)).collect())
+    }
+
+    /// What tells an operation of this name apart: the name, or where several have it also what its request is called, or
+    /// would be if nothing is said (WSDL 1.1, 2.4.5 and 2.5).
+    pub(super) fn key(&self, name: &str, operation: &Node<'_>) -> String {
+        if !self.0.contains(name) {
+            return name.to_owned();
+        }
+        let called = operation.one("input").and_then(|input| input.get("name"));
+        let ending = if operation.one("output").is_some() { "Request" } else { "" };
+        let called = called.map_or_else(|| format!("{name}{ending}"), str::to_owned);
+        // No name has a blank.
+        format!("{name} {called}")
+    }
 }
 
 impl Bindings {
@@ -58,28 +87,30 @@ impl Bindings {
         let messages = !forms || binding.children.iter().any(|child| soap(&child));
         *self.bound.entry(of.clone()).or_default() |= messages;
         let usual = style(binding);
+        let overloads = Overloads::of(binding);
         for operation in binding.all("operation") {
             let Some(name) = operation.get("name") else { continue };
+            let name = overloads.key(name, operation);
             let told = operation.children.iter().filter(soap).find(|child| child.local == "operation");
             if let Some(told) = told {
                 let named = QName::new(target, binding.get("name").unwrap_or_default());
                 let said = told.get("soapAction").unwrap_or_default().to_owned();
-                self.actions.entry((of.clone(), name.to_owned())).or_default().push((named, said));
+                self.actions.entry((of.clone(), name.clone())).or_default().push((named, said));
             }
             if style(operation).or_else(|| usual.clone()).as_deref() == Some("rpc") {
-                self.rpc.insert((of.clone(), name.to_owned()));
+                self.rpc.insert((of.clone(), name.clone()));
             }
             for way in operation.children.iter().filter(|child| child.space == WSDL) {
                 let body = way.children.iter().filter(soap).find(|child| child.local == "body");
                 if let Some(namespace) = body.and_then(|body| body.get("namespace")) {
-                    let way = (of.clone(), name.to_owned(), way.local == "output");
+                    let way = (of.clone(), name.clone(), way.local == "output");
                     self.around.entry(way).or_insert_with(|| namespace.to_owned());
                 }
                 for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
                     let Some(message) = header.qname("message") else { continue };
                     let part = (message, header.get("part").unwrap_or_default().to_owned());
                     let parts =
-                        self.headers.entry((of.clone(), name.to_owned(), way.local == "output")).or_default();
+                        self.headers.entry((of.clone(), name.clone(), way.local == "output")).or_default();
                     if parts.contains(&part) {
                         continue;
                     }

@@ -14,7 +14,7 @@
 //!
 //! An operation that needs something undefined is left out with a note that says what; the others are read.
 
-use super::bindings::Bindings;
+use super::bindings::{Bindings, Overloads};
 use super::builtin::{self, Typed};
 use super::limits::PORTS;
 use super::marks;
@@ -74,7 +74,9 @@ struct OperationMessages<'n, 't> {
 
 /// How the messages of an operation are read.
 #[derive(Clone, Copy)]
-struct Style {
+struct Style<'k> {
+    /// What the operation is known by among those that bindings speak of.
+    key: &'k str,
     /// Whether parts are parameters.
     rpc: bool,
     /// Whether an element may stand around parameters.
@@ -135,6 +137,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let mut notes: Vec<(Name, Name)> = Vec::new();
         let (mut operations, mut callbacks) = (Vec::new(), Vec::new());
         let (mut labels, mut callback_labels) = (Unique::default(), Unique::default());
+        let overloads = Overloads::of(port_type);
         for operation in port_type.all("operation") {
             let Some(ways) = ways(operation) else { continue };
             let (list, labels) = if ways.calls_back {
@@ -143,7 +146,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 (&mut operations, &mut labels)
             };
             self.types.lost = None;
-            match self.operation(&id, operation, &ways) {
+            match self.operation(&id, operation, &ways, &overloads) {
                 Some(mut read) => {
                     read.label = Name::from(labels.name(&identifier(&read.name)));
                     list.push(read);
@@ -193,6 +196,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         of: &QName,
         node: &'n Node<'t>,
         ways: &OperationMessages<'n, 't>,
+        overloads: &Overloads<'t>,
     ) -> Option<Operation> {
         let name = node.needed("name", self.types.report)?.to_owned();
         if !is_name(&name) {
@@ -201,10 +205,11 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             return None;
         }
         // What is usual depends on the style and on who calls.
-        let rpc = self.bindings.rpc.contains(&(of.clone(), name.clone()));
+        let key = &*overloads.key(&name, node);
+        let rpc = self.bindings.rpc.contains(&(of.clone(), key.to_owned()));
         let content = |services: &mut Self, way: Option<&'n Node<'t>>, output: bool, unwraps: bool| match way
         {
-            Some(way) => services.message(of, &name, way, output, Style { rpc, unwraps }),
+            Some(way) => services.message(of, &name, way, output, Style { rpc, unwraps, key }),
             None => Some(Content::default()),
         };
         let both = |services: &mut Self, unwraps| {
@@ -224,7 +229,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let own = if ways.calls_back { format!("{}Callback", of.local) } else { of.local.clone() };
         let usual = names::join(&of.namespace, &own, &name);
         let written = names::join(&of.namespace, &of.local, &name);
-        let all = self.bindings.actions.get(&(of.clone(), name.clone())).filter(|_| !ways.calls_back);
+        let all = self.bindings.actions.get(&(of.clone(), key.to_owned())).filter(|_| !ways.calls_back);
         let all = all.map(Vec::as_slice).unwrap_or_default();
         // Of several the first one counts that says something, but for the ports of the others.
         let first = all.iter().find(|(_, said)| !said.is_empty()).or_else(|| all.first());
@@ -342,7 +347,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         operation: &str,
         way: &'n Node<'t>,
         output: bool,
-        style: Style,
+        style: Style<'_>,
     ) -> Option<Content> {
         if way.get("message").is_none() {
             self.types.lose(way, "message", &QName::default());
@@ -356,7 +361,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let headers = self
             .bindings
             .headers
-            .get(&(of.clone(), operation.to_owned(), output))
+            .get(&(of.clone(), style.key.to_owned(), output))
             .cloned()
             .unwrap_or_default();
         let mut content = Content::default();
@@ -373,7 +378,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         let single = parts.len() == 1;
         // In the style `rpc` an element stands around any number of parts (WSDL 1.1, 3.5).
         if (style.rpc || !parts.is_empty()) && parts.iter().all(|part| part.get("element").is_none()) {
-            let namespace = self.bindings.around.get(&(of.clone(), operation.to_owned(), output));
+            let namespace = self.bindings.around.get(&(of.clone(), style.key.to_owned(), output));
             let namespace = namespace.unwrap_or(&of.namespace).clone();
             content.wrapper = Some(QName::new(namespace, format!("{operation}{suffix}")));
         }

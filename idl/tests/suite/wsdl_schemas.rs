@@ -2,7 +2,7 @@
 
 use crate::wsdl_members::fields;
 use everywire_idl::wsdl::marks::Mark;
-use everywire_idl::wsdl::parse;
+use everywire_idl::wsdl::{names, parse};
 use everywire_model::{Contract, Definition, Shape};
 
 fn described(schemas: &str) -> Contract {
@@ -56,5 +56,43 @@ fn a_type_that_extends_itself_has_what_it_had_before() {
         <s:element name="old" type="s:int"/></s:sequence></s:complexType></s:schema>"#;
     for schemas in [format!("{redefining}{redefined}"), format!("{redefined}{redefining}")] {
         assert_eq!(fields(&described(&schemas), "t::R"), ["old: i32", "added: i32"]);
+    }
+}
+
+/// WSDL 1.1, 2.5: operations of one name are told apart by the names of their messages.
+#[test]
+fn operations_of_one_name_have_actions_of_their_own() {
+    for (names, bound) in [
+        (["name=\"overA\"", "name=\"overB\""], ["name=\"overA\"", "name=\"overB\""]),
+        // What is not said is what it would be called.
+        (["", "name=\"overB\""], ["name=\"overRequest\"", "name=\"overB\""]),
+    ] {
+        let operation = |at: usize, kind: &str| {
+            format!(
+                "<operation name=\"over\"><input {} message=\"t:{kind}\"/><output message=\"t:{kind}\"/></operation>",
+                names[at]
+            )
+        };
+        let binding = |at: usize, action: &str| {
+            format!(
+                "<operation name=\"over\"><p:operation soapAction=\"urn:t/{action}\"/><input {}><p:body use=\"literal\"/></input><output/></operation>",
+                bound[at]
+            )
+        };
+        let text = format!(
+            r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:p="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:s="http://www.w3.org/2001/XMLSchema"
+            targetNamespace="urn:t" xmlns:t="urn:t"><types><s:schema targetNamespace="urn:t"><s:element name="A" type="s:int"/>
+            <s:element name="B" type="s:string"/></s:schema></types><message name="A"><part name="p" element="t:A"/></message>
+            <message name="B"><part name="p" element="t:B"/></message><portType name="T">{}{}</portType>
+            <binding name="N" type="t:T"><p:binding transport="http://schemas.xmlsoap.org/soap/http"/>{}{}</binding></definitions>"#,
+            operation(0, "A"),
+            operation(1, "B"),
+            binding(1, "overB"),
+            binding(0, "overA"),
+        );
+        let contract = parse(&text, "t.wsdl").unwrap_or_else(|e| panic!("{e}"));
+        let interface = contract.interfaces().next().unwrap_or_else(|| panic!("no interface"));
+        let actions = interface.operations.iter().map(|operation| names::action(Some(interface), operation));
+        assert_eq!(actions.collect::<Vec<_>>(), ["urn:t/overA", "urn:t/overB"]);
     }
 }
