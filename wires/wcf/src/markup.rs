@@ -112,6 +112,7 @@ impl Piece {
                     }
                     open.push((tag.prefix, tag.local));
                     for attribute in &attributes {
+                        check_declaration(attribute).map_err(|violation| violation.at(reader.position()))?;
                         out.attribute(attribute.prefix, attribute.local, &attribute.value);
                         let declared = declared(attribute).map(|prefix| (open.len(), prefix.to_owned()));
                         scope.extend(declared);
@@ -183,6 +184,20 @@ impl Piece {
         whole.extend_from_slice(self.text.get(from..).unwrap_or_default().as_bytes());
         String::from_utf8(whole).map_err(|_| Violation::BadText.at(from))
     }
+}
+
+/// What no declaration may say (Namespaces in XML 1.0, 2.2 and 3): that a prefix stands for nothing, or that `xml` and `xmlns`, or
+/// their namespaces, mean anything else.
+fn check_declaration(attribute: &Attribute<'_>) -> Result<(), Violation> {
+    const XML: &str = "http://www.w3.org/XML/1998/namespace";
+    const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+    let Some(prefix) = declared(attribute) else { return Ok(()) };
+    let is_right = match (prefix, &*attribute.value) {
+        ("xml", namespace) => namespace == XML,
+        ("xmlns", _) | (_, XML | XMLNS) => false,
+        (prefix, namespace) => prefix.is_empty() || !namespace.is_empty(),
+    };
+    if is_right { Ok(()) } else { Err(Violation::Declaration) }
 }
 
 /// The prefix that an attribute declares.

@@ -88,6 +88,8 @@ violations! {
         TooManyPrefixes => "too many namespaces are declared";
         /// A prefix that no namespace was declared for.
         UnknownPrefix => "a prefix stands for no namespace";
+        /// A declaration that a prefix stands for nothing, or that a prefix or namespace of XML itself stands for another.
+        Declaration => "a namespace is declared as none may be";
         /// An element stands for another one that is not there.
         UnknownReference => "an element stands for another one (z:Ref, href) that is not there";
         /// The document is no envelope of the expected version of SOAP.
@@ -128,6 +130,7 @@ impl Violation {
             | Self::Entity
             | Self::ProcessingInstruction
             | Self::TooManyPrefixes
+            | Self::Declaration
             | Self::UnknownPrefix => "xml",
             _ => "nbfx",
         };

@@ -132,9 +132,22 @@ fn elements_stand_where_their_text_is_given() {
 fn what_is_no_xml_of_its_own_is_refused() {
     let shape = parameters();
     let deep = format!("{}{}", "<a>".repeat(40), "</a>".repeat(40));
-    for broken in
-        ["<a>", "</doc><doc>", "<p:a/>", "<a p:b='1'/>", "&nbsp;", "<!DOCTYPE a><a/>", "<?x?>", "<1/>", &deep]
-    {
+    for broken in [
+        "<a>",
+        "</doc><doc>",
+        "<p:a/>",
+        "<a p:b='1'/>",
+        "&nbsp;",
+        "<!DOCTYPE a><a/>",
+        "<?x?>",
+        "<1/>",
+        &deep,
+        // Namespaces in XML 1.0, 2.2 and 3.
+        "<a xmlns:p=''/>",
+        "<a xmlns:xml='urn:x'/>",
+        "<a xmlns:xmlns='urn:x'/>",
+        "<a xmlns:p='http://www.w3.org/2000/xmlns/'/>",
+    ] {
         for form in [Form::Text, Form::Binary] {
             let value = values(text(broken), "", nothing(), &[]);
             let layout = arguments("Put", "urn:m", &shape);

@@ -273,3 +273,30 @@ fn parameters_that_stand_alone_are_in_their_own_namespace() {
         assert_eq!(told.replace(XSI, ""), wanted, "{form:?}");
     }
 }
+
+/// A value of any type whose elements are in no namespace, or in another than those around them.
+#[test]
+fn values_of_any_type_keep_the_namespaces_of_their_elements() {
+    let fields = structure("", vec![("v", Shape::Variant), ("w", text())]);
+    let layout = arguments("Op", "urn:o", &fields);
+    for (content, wanted) in [
+        ("<v><a xmlns=''>1</a></v>", "<a>1</a>"),
+        ("<v><a xmlns=''>1</a><a xmlns=''>2</a></v>", ""),
+        ("<v xmlns:q='urn:q'><q:a>1</q:a><q:b>2</q:b></v>", "=\"urn:q\""),
+        ("<v><a>1</a></v>", "=\"urn:o\""),
+        ("<v i:type='n' xmlns=''><a>1</a></v>", " i:type=\"n\""),
+    ] {
+        let document = format!(
+            "<Op xmlns='urn:o' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'>{content}<w>after</w></Op>"
+        );
+        let value = decode(Form::Text, document.as_bytes(), &StringTable::default(), &fields);
+        for form in FORMS {
+            let (bytes, told, _) = written(form, &layout, &fields, &value);
+            assert!(told.contains(wanted) && told.contains("<w>after</w></Op>"), "{content}: {told}");
+            // A prefix stands for some namespace (Namespaces in XML 1.0, 2.2).
+            let empty = told.match_indices("=\"\"").map(|(at, _)| told[..at].rsplit(' ').next().unwrap());
+            assert!(empty.clone().all(|name| name == "xmlns"), "{content}: {told}");
+            assert_eq!(decode(form, &bytes, &StringTable::default(), &fields), value, "{form:?}: {told}");
+        }
+    }
+}

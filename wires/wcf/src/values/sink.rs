@@ -394,8 +394,8 @@ impl Sink for ElementSink<'_> {
         self.graphs.more.push(graph);
         let graph = self.graphs.more.len();
         self.frames.pop();
-        let scope = self.begin()?.scope;
-        self.tell_type(graph, namespace, &Term::new(&name.local))?;
+        let ValueStart { scope, declares, .. } = self.begin()?;
+        self.tell_type(graph, namespace, &Term::new(&name.local), declares)?;
         self.push(Frame { graph, node, scope, ..Frame::new(Kind::Told, 1) })
     }
 

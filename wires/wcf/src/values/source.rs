@@ -327,9 +327,10 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let told = entered.as_ref().and_then(|entered| entered.kind.as_ref());
         let Some(told) = told else {
             // Others than .NET leave the type out: what stands there tells.
-            let name = entered.as_ref().filter(|entered| !entered.nil).map(|entered| entered.name);
-            if let Some(name) = name.filter(|_| !self.cursor.ends()) {
-                return self.shape_without_type(name);
+            let found = entered.as_ref().filter(|entered| !entered.nil);
+            let found = found.map(|entered| (entered.at, entered.name)).filter(|_| !self.cursor.ends());
+            if let Some((at, name)) = found {
+                return self.shape_without_type(at, name);
             }
             // Nothing at all is another thing than an object of no type (`new object()`), whose element is empty.
             if entered.as_ref().is_some_and(|entered| !entered.nil) {

@@ -2,8 +2,7 @@
 //!
 //! Frames stand for open composites. A frame that has no element of its own (`Maybe`, `Variant`, `Derived`,
 //! `Told`) hands the question on to the one below: `begin_inside` goes down to the first that names
-//! elements. Graphs are numbered, 0 for the layout's, so a frame names a node by two numbers and borrows
-//! nothing.
+//! elements. A frame names a node by two numbers, that of its graph (0 is the layout's) and its own.
 //!
 //! Always: `index <= len`; `scope` is how long the list of declarations was before the frame's element.
 
@@ -235,7 +234,9 @@ impl ElementSink<'_> {
                 return Ok(ValueStart { declares: false, graph, node, scope });
             }
             Kind::Parameters => return self.start_parameter(index, scope),
-            _ if frame.loose => return self.start_item(at, scope),
+            kind if frame.loose && !matches!(kind, Kind::Fields | Kind::Choice) => {
+                return self.start_item(at, scope);
+            }
             kind => match (self.graphs.node(graph, frame.node)?, kind) {
                 (Node::Fields { members, own, .. }, Kind::Fields) => (members.get(index), own),
                 (Node::Choice { discriminator, own, .. }, Kind::Choice) if index == 0 => {
@@ -277,7 +278,7 @@ impl ElementSink<'_> {
             _ => {}
         }
         let begun = ValueStart { declares: false, graph, node: member.node, scope };
-        if member.namespace == *own {
+        if member.namespace == *own && !frame.loose {
             self.output.start(frame.prefix, &member.name);
             return Ok(begun);
         }
@@ -358,7 +359,7 @@ impl ElementSink<'_> {
             self.base.ends = true;
             if layout.instance {
                 match layout.told.clone() {
-                    Some((namespace, local)) => self.tell_type(0, namespace, &local)?,
+                    Some((namespace, local)) => self.tell_type(0, namespace, &local, true)?,
                     None => self.declare_instance()?,
                 }
                 self.begin_attributes()?;
@@ -383,11 +384,11 @@ impl ElementSink<'_> {
             return Err(miscounted());
         }
         let (own, others, apart) = (*own, others.clone(), *apart);
-        let prefix = self.prefix_of(begun.graph, own)?;
+        let (prefix, loose) = self.place_of(begun.graph, own)?;
         for other in others {
-            self.prefix_of(begun.graph, other)?;
+            self.place_of(begun.graph, other)?;
         }
-        self.open_element(begun, Frame { prefix, ..Frame::new(Kind::Fields, len) })?;
+        self.open_element(begun, Frame { prefix, loose, ..Frame::new(Kind::Fields, len) })?;
         if apart { self.begin_attributes() } else { Ok(()) }
     }
 
@@ -407,8 +408,13 @@ impl ElementSink<'_> {
             Node::Pairs { own, .. } => (*own, Kind::Pairs),
             _ => return Err(misuse()),
         };
-        let prefix = self.prefix_of(begun.graph, own)?;
-        self.open_element(begun, Frame { prefix, ..Frame::new(kind, len) })?;
+        let (prefix, loose) = self.place_of(begun.graph, own)?;
+        // Neither an array record nor a pair has a place for the declaration.
+        let kind = if loose && matches!(kind, Kind::Array(_)) { Kind::Items } else { kind };
+        if loose && kind == Kind::Pairs && self.usual()?.is_some() {
+            return Err(crate::violations::unsupported("a map whose pairs are in no namespace"));
+        }
+        self.open_element(begun, Frame { prefix, loose, ..Frame::new(kind, len) })?;
         if let Kind::Array(kind) = kind
             && let Node::Items { item, .. } = self.graphs.node(begun.graph, begun.node)?
         {
@@ -437,10 +443,10 @@ impl ElementSink<'_> {
             Node::Choice { own, .. } => {
                 let own = *own;
                 let begun = self.begin_composite()?;
-                let prefix = self.prefix_of(graph, own)?;
+                let (prefix, loose) = self.place_of(graph, own)?;
                 let len = if arm.is_some() { 2 } else { 1 };
                 let arm = arm.unwrap_or(usize::MAX);
-                self.open_element(begun, Frame { prefix, arm, ..Frame::new(Kind::Choice, len) })
+                self.open_element(begun, Frame { prefix, loose, arm, ..Frame::new(Kind::Choice, len) })
             }
             _ => Err(misuse()),
         }
@@ -480,14 +486,18 @@ impl ElementSink<'_> {
         member.map(|member| (frame.graph, member.node)).ok_or_else(miscounted)
     }
 
-    /// The prefix of a namespace for what is inside the element that just started, declared there if need be.
-    fn prefix_of(&mut self, graph: usize, namespace: NamespaceId) -> Visit<Letter> {
+    /// The prefix of a namespace for what is inside the element that just started, declared there if need be. No prefix stands
+    /// for no namespace (Namespaces in XML 1.0, 2.2): elements in none say so one by one (`loose`), where that must be said.
+    fn place_of(&mut self, graph: usize, namespace: NamespaceId) -> Visit<(Letter, bool)> {
         if let Some(prefix) = self.find(graph, namespace) {
-            return Ok(prefix);
+            return Ok((prefix, false));
+        }
+        if self.graphs.namespace(graph, namespace)?.as_str().is_empty() {
+            return Ok((0, true));
         }
         let prefix = self.fresh();
         self.declare(prefix, graph, namespace)?;
-        Ok(prefix)
+        Ok((prefix, false))
     }
 
     /// The next letter: `a`, `h` and `s` are the envelope's, `i` is the schema instance. Beyond the last one, letters hide
@@ -505,7 +515,7 @@ impl ElementSink<'_> {
         Ok(())
     }
 
-    fn declare_instance(&mut self) -> Visit<()> {
+    pub(super) fn declare_instance(&mut self) -> Visit<()> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         if !scope.iter().any(|known| known.prefix == INSTANCE) {
             self.output.xmlns(INSTANCE, &TERMS.instance);
@@ -532,12 +542,23 @@ impl ElementSink<'_> {
         if arm > 0 {
             let Node::Fields { own, name, .. } = self.graphs.node(graph, node)? else { return Err(misuse()) };
             let (own, name) = (*own, name.clone());
-            self.tell_type(graph, own, &name)?;
+            self.tell_type(graph, own, &name, begun.declares)?;
         }
         Ok(ValueStart { declares: false, graph, node, scope: begun.scope })
     }
 
-    pub(super) fn tell_type(&mut self, graph: usize, namespace: NamespaceId, local: &Term) -> Visit<()> {
+    /// Says of the element that just started which type its value has; `declares`: whether it declares the namespace that it
+    /// is in itself.
+    pub(super) fn tell_type(
+        &mut self,
+        graph: usize,
+        namespace: NamespaceId,
+        local: &Term,
+        declares: bool,
+    ) -> Visit<()> {
+        if self.graphs.namespace(graph, namespace)?.as_str().is_empty() {
+            return self.tell_type_of_none(graph, namespace, local, declares);
+        }
         let known = self.find(graph, namespace);
         let prefix = known.unwrap_or_else(|| self.fresh());
         self.output.told_type(&TERMS.kind, prefix, local);

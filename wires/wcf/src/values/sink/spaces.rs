@@ -4,7 +4,7 @@
 //! services does, where a schema names members of several namespaces, or of none.
 
 use super::frames::{Kind, Scope, ValueStart};
-use super::{ElementSink, miscounted, misuse};
+use super::{ElementSink, TERMS, miscounted, misuse};
 use crate::dictionary::Term;
 use crate::values::graph::{NamespaceId, Node};
 use crate::values::names::clark;
@@ -36,7 +36,7 @@ impl ElementSink<'_> {
     }
 
     /// The namespace that elements without a prefix are in here.
-    fn usual(&self) -> Visit<Option<(usize, NamespaceId)>> {
+    pub(super) fn usual(&self) -> Visit<Option<(usize, NamespaceId)>> {
         let scope = self.scope.get(self.floor..).unwrap_or_default();
         let declared = scope.iter().rev().find(|known| known.prefix == 0);
         let (graph, namespace) = match (declared, self.default) {
@@ -46,6 +46,31 @@ impl ElementSink<'_> {
         };
         let is_one = !self.graphs.namespace(graph, namespace)?.as_str().is_empty();
         Ok(is_one.then_some((graph, namespace)))
+    }
+
+    /// Says which type in no namespace a value has. Its name would be read in the namespace that elements without a prefix are in
+    /// (XML Schema part 1, 2.6.1): that is taken away, and the element has a prefix then. One that declares its own namespace
+    /// cannot give it away: its type is left out.
+    #[cold]
+    pub(super) fn tell_type_of_none(
+        &mut self,
+        graph: usize,
+        namespace: NamespaceId,
+        local: &Term,
+        declares: bool,
+    ) -> Visit<()> {
+        if let Some((of, around)) = self.usual()? {
+            if declares {
+                return self.declare_instance();
+            }
+            let prefix = self.fresh();
+            if self.output.prefix_last(prefix) {
+                self.declare(prefix, of, around)?;
+            }
+            self.declare(0, graph, namespace)?;
+        }
+        self.output.told_type(&TERMS.kind, 0, local);
+        self.declare_instance()
     }
 
     /// A qualified name in Clark notation, of the element that just started; any other text as it is. One of no namespace would be

@@ -114,8 +114,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         Ok((self.declared(&told, prefix)?, told))
     }
 
-    /// The shape of the value in the element of this name that was entered, whose type nobody tells.
-    pub(super) fn shape_without_type(&mut self, local: &str) -> Visit<Shape> {
+    /// The shape of the value in the element of this name that was entered, which starts at this offset and whose type nobody
+    /// tells: it is called as if it were in the namespace of its elements.
+    pub(super) fn shape_without_type(&mut self, at: usize, local: &str) -> Visit<Shape> {
         let place = (self.cursor.position(), self.cursor.depth());
         if !is_local(local) {
             return self.wrong(Violation::BadName);
@@ -123,7 +124,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         if self.cursor.is_marked()? {
             return Ok(names::markup(None));
         }
-        let seen = self.look(None);
+        let told = self.cursor.told(at, "type")?;
+        let mut outside = OuterScope { at: place.0, scope: vec![told], known: HashMap::new() };
+        let seen = self.look(Some(&mut outside));
         self.cursor.seek(place.0, place.1);
         or_markup(seen.and_then(|seen| shape(seen, local, "")), None)
     }
