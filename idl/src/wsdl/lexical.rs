@@ -168,7 +168,7 @@ impl Lexical {
         })
     }
 
-    /// Whether a text is a value of the type.
+    /// Whether a text is a value of the type. A `dateTime` may leave out its time: some write it so, and .NET reads it.
     ///
     /// ```
     /// use everywire_idl::wsdl::lexical::Lexical;
@@ -180,9 +180,10 @@ impl Lexical {
         match self {
             Self::Decimal => is_decimal(text),
             Self::Integer(bounds) => is_integer(text, bounds),
-            Self::DateTime => {
-                text.split_once('T').is_some_and(|(date, time)| is_date(date) && is_time(without_zone(time)))
-            }
+            Self::DateTime => match text.split_once('T') {
+                Some((date, time)) => is_date(date) && is_time(without_zone(time)),
+                None => Self::Date.fits(text),
+            },
             Self::Date => is_date(without_zone(text)),
             Self::Time => is_time(without_zone(text)),
             Self::Year => year(without_zone(text)).is_some(),
@@ -385,8 +386,8 @@ mod tests {
             (
                 "dateTime",
                 "2002-10-10T12:00:00-05:00 2002-10-10T12:00:00Z -0044-03-15T00:00:00 12004-04-12T13:20:00.1234567+14:00 \
-                 2004-02-29T24:00:00",
-                "2002-10-10 2002-10-10T12:00 2001-02-29T00:00:00 2002-13-01T00:00:00 2002-1-1T00:00:00 2002-10-10T24:00:01 \
+                 2004-02-29T24:00:00 2002-10-10 2002-10-10Z",
+                "2002-10-10T 2002-10 2002-10-10T12:00 2001-02-29T00:00:00 2002-13-01T00:00:00 2002-1-1T00:00:00 2002-10-10T24:00:01 \
                  2002-10-10T12:00:00+14:01 02002-10-10T12:00:00 2002-10-10t12:00:00 2002-10-10T12:00:60 2002-10-10T12:00:00.",
             ),
             (
