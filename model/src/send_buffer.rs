@@ -263,18 +263,29 @@ impl SendBuffer {
 
     /// The bytes to send as slices: at most `limit` of them, with `most` bytes in all.
     pub fn slices(&self, limit: usize, most: usize) -> Vec<IoSlice<'_>> {
-        let mut out = Vec::with_capacity((2 * self.splices.len() + 1).min(limit));
-        let (mut skip, mut room) = (self.taken, most);
-        for part in self.parts() {
-            let (start, left) = (skip.min(part.len()), part.len().saturating_sub(skip));
-            skip -= start;
-            let end = start + left.min(room);
-            room -= end - start;
-            if start < end && out.len() < limit {
-                out.push(IoSlice::new(&part[start..end]));
-            }
+        self.pieces(most).take(limit).map(IoSlice::new).collect()
+    }
+
+    /// Fills slices with the bytes to send, `most` in all. Returns how many of them are used; no memory is allocated.
+    pub fn gather<'b>(&'b self, most: usize, slices: &mut [IoSlice<'b>]) -> usize {
+        let mut used = 0;
+        for (slice, piece) in slices.iter_mut().zip(self.pieces(most)) {
+            *slice = IoSlice::new(piece);
+            used += 1;
         }
-        out
+        used
+    }
+
+    /// What is not yet taken, piece by piece; no piece is empty.
+    fn pieces(&self, most: usize) -> impl Iterator<Item = &[u8]> {
+        let (mut skip, mut room) = (self.taken, most);
+        self.parts().filter_map(move |part| {
+            let start = skip.min(part.len());
+            skip -= start;
+            let end = start + (part.len() - start).min(room);
+            room -= end - start;
+            part.get(start..end).filter(|piece| !piece.is_empty())
+        })
     }
 
     /// Flat runs and splices in the order in which they are sent.

@@ -81,6 +81,18 @@ fn splices_keep_their_place_and_are_consumed_in_order() {
         assert_eq!(seen, all);
     }
     assert_eq!(buffer.to_vec(), all);
+    // The same pieces without memory of their own, as many as there is place for.
+    buffer.consume(2);
+    for (place, most) in [(1, usize::MAX), (2, 3), (5, usize::MAX), (5, SPLICE)] {
+        let mut slices = vec![IoSlice::new(&[]); place];
+        let used = buffer.gather(most, &mut slices);
+        let (filled, wanted) = (&slices[..used], buffer.slices(place, most));
+        assert!(
+            filled.iter().map(|slice| &**slice).eq(wanted.iter().map(|slice| &**slice)),
+            "{place}, {most}"
+        );
+        assert!(filled.iter().all(|slice| !slice.is_empty()));
+    }
 }
 
 #[test]

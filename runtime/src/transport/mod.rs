@@ -34,7 +34,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, recv,
     send, sendmsg, sockopt,
 };
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -178,7 +178,10 @@ impl Stream {
                 Ok(match buffer.contiguous() {
                     Some(flat) => send(fd, &flat[..flat.len().min(most)], flags)?,
                     None => {
-                        sendmsg(fd, &buffer.slices(GATHER, most), &mut SendAncillaryBuffer::default(), flags)?
+                        let mut slices = [IoSlice::new(&[]); GATHER];
+                        let used = buffer.gather(most, &mut slices);
+                        let slices = slices.get(..used).unwrap_or_default();
+                        sendmsg(fd, slices, &mut SendAncillaryBuffer::default(), flags)?
                     }
                 })
             }

@@ -16,12 +16,13 @@
 //! * The library sees what comes while nobody asked for anything, and ends the connection for it.
 
 use super::body::{BodyError, BodyReader, Outgoing};
-use super::head_cache::{self, CacheLookup, HeadCache, MAX_HEAD};
+use super::head_cache::{self, CacheLookup, HeadCache, MAX_HEAD, PostHead};
 use super::pipe::{End, WakeFlag};
 use bytes::{Bytes, BytesMut};
 use everywire_model::SendBuffer;
+use everywire_model::send_buffer::SPLICE;
 use http::response::Parts;
-use http::{Method, Request, Response, request};
+use http::{Method, Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
@@ -70,7 +71,7 @@ enum State {
     /// The connection ended before it took the request.
     Unsent,
     /// What the library has not been told of, and how much is missing of a body behind a known head.
-    Written(request::Parts, Option<usize>),
+    Written(Arc<PostHead>, Option<usize>),
     /// The library's answer, when there is one.
     Sent(ResponseFuture),
     Arriving(Option<Parts>, BodyReader),
@@ -135,17 +136,37 @@ impl Client {
 
     /// Takes a request, only if it is idle and not over; [`Client::advance`] sends it. Its headers do not say where its body ends.
     pub fn send(&mut self, request: Request<Vec<Bytes>>) {
-        if !self.end.pipe().input.is_empty() {
-            // Nobody asked for it: the library says so, and it is not taken for the response to this request.
-            self.poll();
-        }
-        if request.method() != Method::POST || self.is_over() {
+        if request.method() != Method::POST {
+            self.refuse_rest();
             return self.tell(request);
         }
         let (parts, body) = request.into_parts();
-        head_cache::put_request_head(self.out.flat(), &parts, body.iter().map(Bytes::len).sum());
-        body.into_iter().for_each(|part| self.out.splice(part));
-        self.state = State::Written(parts, None);
+        let mut whole = SendBuffer::new();
+        body.into_iter().for_each(|part| whole.splice(part));
+        self.post(&Arc::new(PostHead::new(parts.uri, parts.headers)), whole);
+    }
+
+    /// Takes a POST request in the same way.
+    pub fn post(&mut self, head: &Arc<PostHead>, mut body: SendBuffer) {
+        self.refuse_rest();
+        if self.is_over() {
+            return self.tell(Request::from_parts(head.parts(), body.into_parts()));
+        }
+        head.put(self.out.flat(), body.len());
+        if body.flat().len() < SPLICE {
+            self.out.append(&mut body);
+        } else {
+            // It goes by reference.
+            body.into_parts().into_iter().for_each(|part| self.out.splice(part));
+        }
+        self.state = State::Written(Arc::clone(head), None);
+    }
+
+    /// What nobody asked for is no response to the next request: the library says what is wrong with it.
+    fn refuse_rest(&mut self) {
+        if !self.end.pipe().input.is_empty() {
+            self.poll();
+        }
     }
 
     /// Has the library send a request.
@@ -248,7 +269,7 @@ impl Client {
 
     /// Tells the library of the request that this side has written, so that it reads the response.
     fn catch_up(&mut self) {
-        let State::Written(parts, _) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        let State::Written(head, _) = std::mem::replace(&mut self.state, State::Idle) else { return };
         let mut pipe = self.end.pipe();
         let (input, ended) = (std::mem::take(&mut pipe.input), std::mem::take(&mut pipe.ended));
         drop(pipe);
@@ -258,7 +279,7 @@ impl Client {
         {
             self.head.extend_from_slice(&input[..end + 4]);
         }
-        self.tell(Request::from_parts(parts, Vec::new()));
+        self.tell(Request::from_parts(head.parts(), Vec::new()));
         self.poll();
         let mut pipe = self.end.pipe();
         pipe.output = SendBuffer::new();

@@ -23,7 +23,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, request, response};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, Version, request, response};
 use httpdate::HttpDate;
 use std::cell::RefCell;
 use std::io::Write;
@@ -210,17 +210,47 @@ fn value<'l>(line: &'l [u8], name: &[u8]) -> Option<(usize, &'l [u8])> {
     given.eq_ignore_ascii_case(name).then_some((name.len() + blank, value.get(blank..)?))
 }
 
-/// Writes the head of a request whose body has this length.
-pub(crate) fn put_request_head(out: &mut Vec<u8>, request: &request::Parts, length: usize) {
-    out.extend_from_slice(request.method.as_str().as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(request.uri.path_and_query().map_or("/", |path| path.as_str()).as_bytes());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
-    for (name, value) in &request.headers {
-        put_header(out, name.as_str(), value.as_bytes());
+/// The head of POST requests that differ in nothing but their bodies. It is made once for all of them.
+#[derive(Debug)]
+pub struct PostHead {
+    parts: request::Parts,
+    /// All that stands before the length of the body.
+    text: Box<[u8]>,
+}
+
+impl PostHead {
+    /// The head of requests to this address with these headers, which do not say where the body ends.
+    pub fn new(uri: Uri, headers: HeaderMap) -> Self {
+        let mut request = Request::new(());
+        (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (Method::POST, uri, headers);
+        let (parts, ()) = request.into_parts();
+        let mut text = b"POST ".to_vec();
+        text.extend_from_slice(parts.uri.path_and_query().map_or("/", |path| path.as_str()).as_bytes());
+        text.extend_from_slice(b" HTTP/1.1\r\n");
+        for (name, value) in &parts.headers {
+            put_header(&mut text, name.as_str(), value.as_bytes());
+        }
+        text.extend_from_slice(b"content-length: ");
+        Self { parts, text: text.into() }
     }
-    put_length(out, length);
-    out.extend_from_slice(b"\r\n");
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// The same, as the library takes it.
+    pub(crate) fn parts(&self) -> request::Parts {
+        self.parts.clone()
+    }
+
+    /// Writes the head of a request whose body has this length.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, length: usize) {
+        out.reserve(self.text.len() + MAX_DIGITS + 4);
+        out.extend_from_slice(&self.text);
+        out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        out.extend_from_slice(b"\r\n\r\n");
+    }
 }
 
 /// Writes the head of a response with these headers whose body has this length, with what the library adds to each response.
@@ -291,7 +321,6 @@ impl Date {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::Request;
 
     const HEAD: &str = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Type: text/xml\r\n\r\n";
 

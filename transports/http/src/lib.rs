@@ -28,6 +28,7 @@ pub mod statuses;
 pub mod violations;
 
 pub use client::{Client, ClientOutcome};
+pub use head_cache::PostHead;
 pub use heads::MAX_HEAD;
 pub use request_slot::RequestFilter;
 pub use server::{BODY_RATE, Bounds, HEAD_TIME, MAX_PIPELINED, Server, ServerEvent};

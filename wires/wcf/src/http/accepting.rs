@@ -81,7 +81,8 @@ pub struct Accepting {
     known: Option<(Box<str>, Bytes)>,
     format: LastFormat,
     begun: Instant,
-    /// Bytes of the last envelope that was sent: the next one is probably of its size.
+    /// Bytes of the last envelope that was sent; and those of them that are in no shared part: the next one probably has as many.
+    sent: usize,
     room: usize,
     /// Nothing came for too long: the connection ends.
     quiet: bool,
@@ -145,6 +146,7 @@ impl Accepting {
             known: None,
             format: LastFormat::default(),
             begun: Instant::now(),
+            sent: 0,
             room: 0,
             quiet: false,
             closed: false,
@@ -205,8 +207,8 @@ impl Accepting {
     }
 
     /// Answers with an envelope.
-    fn reply(&mut self, envelope: SendBuffer, fault: bool) {
-        self.room = envelope.len();
+    fn reply(&mut self, mut envelope: SendBuffer, fault: bool) {
+        (self.sent, self.room) = (envelope.len(), envelope.flat().len());
         // SOAP 1.1 (6.2) says so, and WCF does so with SOAP 1.2, too.
         let status = if fault { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
         if !self.packs && !self.compresses {
@@ -455,7 +457,7 @@ impl Session for Accepting {
 
     fn held(&self) -> usize {
         // While it rests, one more response is there than was written.
-        self.server.held() + if self.server.is_resting() { self.room } else { 0 }
+        self.server.held() + if self.server.is_resting() { self.sent } else { 0 }
     }
 
     fn turn_away(&mut self, why: &Failure) -> bool {

@@ -34,14 +34,14 @@ use crate::settings::{Encoding, Settings};
 use crate::soap::{Dialect, Form, Side, Soap, SoapChannel};
 use bytes::{Bytes, BytesMut};
 use everywire_http::coding::GZIP;
-use everywire_http::{Client, ClientOutcome, ProtocolError, basic};
+use everywire_http::{Client, ClientOutcome, PostHead, ProtocolError, basic};
 use everywire_model::body::Handle;
 use everywire_model::{
     Answer, Call, CallId, Completed, Config, Emission, Event, Expects, Failure, Initiator, Kind, Peer,
     Profile, SendBuffer, Session, SignalFilter, Violation, contract, reference,
 };
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -64,16 +64,14 @@ pub struct Connecting {
     events: VecDeque<Event>,
     /// Calls that wait for their turn.
     /// Of a reliable session at most one: the others are the session's.
-    queue: VecDeque<(Flight, Request<Vec<Bytes>>)>,
+    queue: VecDeque<(Flight, Waiting)>,
     /// The one whose response is awaited.
     flight: Option<Flight>,
     /// What all requests have in common, as headers.
     /// The password of HTTP Basic is among them, marked as sensitive.
     common: HeaderMap,
-    /// The key that was called last, and its address.
-    target: Option<(Bytes, Uri)>,
-    /// The action that was called last, and the headers of its requests.
-    action: Option<(Arc<str>, HeaderMap)>,
+    /// The key and the action that were called last, and the head of such requests.
+    last: Option<(Bytes, Arc<str>, Arc<PostHead>)>,
     format: LastFormat,
     /// The next number of a request that the exchange does not know.
     next_own: u64,
@@ -86,7 +84,7 @@ pub struct Connecting {
     refusal: Option<Failure>,
     /// Bytes, for the place of a violation.
     received: u64,
-    /// Bytes of the last envelope: the next one is probably of its size.
+    /// Bytes of the last envelope, but of shared parts: the next one probably has as many.
     room: usize,
     /// Bytes of the request in flight, head and all: while so many wait to be sent, nothing of it has left.
     whole: usize,
@@ -100,6 +98,12 @@ struct Flight {
     id: CallId,
     key: Bytes,
     kind: Asking,
+}
+
+/// A request that waits for its turn.
+enum Waiting {
+    Message(Arc<PostHead>, SendBuffer),
+    Page(Request<Vec<Bytes>>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +156,7 @@ impl Connecting {
             queue: VecDeque::new(),
             flight: None,
             common,
-            target: None,
-            action: None,
+            last: None,
             format: LastFormat::default(),
             next_own: OWN_REQUESTS,
             page: None,
@@ -180,7 +183,10 @@ impl Connecting {
                 && !self.client.is_over()
                 && let Some((flight, request)) = self.queue.pop_front()
             {
-                self.client.send(request);
+                match request {
+                    Waiting::Message(head, body) => self.client.post(&head, body),
+                    Waiting::Page(request) => self.client.send(request),
+                }
                 self.flight = Some(flight);
                 self.whole = usize::MAX;
             }
@@ -240,18 +246,6 @@ impl Connecting {
         }
     }
 
-    /// The address of an object, as requests spell it.
-    fn target(&mut self, key: &Bytes) -> Result<Uri, Failure> {
-        if let Some((known, uri)) = &self.target
-            && known == key
-        {
-            return Ok(uri.clone());
-        }
-        let uri = uri(key, self.query(None).as_deref())?;
-        self.target = Some((key.clone(), uri.clone()));
-        Ok(uri)
-    }
-
     /// What stands behind the path: the service's own query, and behind that the page of it that is asked for.
     fn query<'q>(&'q self, page: Option<&'q str>) -> Option<Cow<'q, str>> {
         let own = Some(&*self.settings.query).filter(|own| !own.is_empty());
@@ -261,13 +255,14 @@ impl Connecting {
         }
     }
 
-    /// The headers of a message: where no addressing names the action, they do, in SOAP 1.2 as a parameter of the content type
+    /// The head of a message's request. Where no addressing names the action, that does, in SOAP 1.2 as a parameter of the content type
     /// (RFC 3902, 2).
-    fn headers(&mut self, action: &Arc<str>) -> HeaderMap {
-        if let Some((known, headers)) = &self.action
-            && known == action
+    fn head(&mut self, key: &Bytes, action: &Arc<str>) -> Result<Arc<PostHead>, Failure> {
+        if let Some((known, named, head)) = &self.last
+            && known == key
+            && named == action
         {
-            return headers.clone();
+            return Ok(Arc::clone(head));
         }
         let mut headers = self.common.clone();
         let said = match self.dialect {
@@ -282,8 +277,9 @@ impl Connecting {
         {
             headers.insert(name, value);
         }
-        self.action = Some((Arc::clone(action), headers.clone()));
-        headers
+        let head = Arc::new(PostHead::new(uri(key, self.query(None).as_deref())?, headers));
+        self.last = Some((key.clone(), Arc::clone(action), Arc::clone(&head)));
+        Ok(head)
     }
 
     /// A message in a request.
@@ -291,18 +287,21 @@ impl Connecting {
         &mut self,
         key: &Bytes,
         action: &Arc<str>,
-        envelope: SendBuffer,
-    ) -> Result<Request<Vec<Bytes>>, Failure> {
-        self.room = envelope.len();
-        let mut headers = self.headers(action);
+        mut envelope: SendBuffer,
+    ) -> Result<Waiting, Failure> {
+        self.room = envelope.flat().len();
+        let head = self.head(key, action)?;
         let packs = self.settings.encoding == Encoding::Mtom && self.dialect.form == Form::Text;
         let compresses = self.settings.compressed_requests;
+        if !packs && !compresses {
+            return Ok(Waiting::Message(head, envelope));
+        }
+        let mut headers = head.headers().clone();
+        let mut body = SendBuffer::new();
         let parts = pack(self.dialect, envelope.into_parts(), packs, compresses, &mut headers);
-        let mut request = Request::new(parts);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.target(key)?;
-        *request.headers_mut() = headers;
-        Ok(request)
+        parts.into_iter().for_each(|part| body.splice(part));
+        let head = PostHead::new(uri(key, self.query(None).as_deref())?, headers);
+        Ok(Waiting::Message(Arc::new(head), body))
     }
 
     /// Asks for a page in place of an object's operation.
@@ -314,7 +313,7 @@ impl Connecting {
         request.headers_mut().remove(ACCEPT_ENCODING);
         let id = CallId(self.next_own);
         self.next_own += 1;
-        self.queue.push_back((Flight { id, key: key.clone(), kind }, request));
+        self.queue.push_back((Flight { id, key: key.clone(), kind }, Waiting::Page(request)));
         self.go();
         Ok(id)
     }

@@ -26,7 +26,7 @@ impl Connecting {
             let call = calls.iter().find(|call| Some(call.id) == flushed.call);
             // What belongs to no call goes where the session leads.
             // The protocol's own messages (CreateSequence, TerminateSequence) are such.
-            let known = call.map(|call| &call.key).or_else(|| Some(&self.target.as_ref()?.0));
+            let known = call.map(|call| &call.key).or_else(|| Some(&self.last.as_ref()?.0));
             let Some(key) = known.or_else(|| Some(&calls.first()?.key)).cloned() else { continue };
             let id = flushed.call.unwrap_or_else(|| {
                 self.next_own += 1;
