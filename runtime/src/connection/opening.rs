@@ -72,6 +72,7 @@ impl Connection {
             session,
             input: BytesMut::new(),
             came: 0,
+            expected: 0,
             large: false,
             handles: Vec::new(),
             peer: None,

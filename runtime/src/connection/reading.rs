@@ -31,6 +31,7 @@ impl Connection {
         // into the one of this thread.
         if !core.input.is_empty() || wanted > 0 || core.large {
             let mut input = std::mem::take(&mut core.input);
+            let wanted = if input.is_empty() { wanted.max(core.expected) } else { wanted };
             let result = self.read_into(core, &mut input, wanted);
             if input.is_empty() && !core.large {
                 SCRATCH.set(Some(SCRATCH.take().unwrap_or(input)));
@@ -39,9 +40,34 @@ impl Connection {
             }
             return result;
         }
+        if core.expected > 0 {
+            return self.fill_expected(core);
+        }
         let mut scratch = take_scratch();
         let result = self.read_into(core, &mut scratch, wanted);
         keep_rest(core, scratch);
+        result
+    }
+
+    /// Reads into a buffer that has room for a message like the last one, which would have to be moved otherwise.
+    #[inline(never)]
+    fn fill_expected(&self, core: &mut Core) -> Result<bool, ()> {
+        let mut input = BytesMut::with_capacity(core.expected);
+        let handles = if self.handles { Some(&mut core.handles) } else { None };
+        let read = self.stream.read(&mut input, 0, handles);
+        if input.len() < input.capacity() / 2 {
+            // What is small must not keep so much memory.
+            let mut scratch = take_scratch();
+            scratch.extend_from_slice(&input);
+            drop(input);
+            let result = self.take_in(core, &mut scratch, 0, read);
+            keep_rest(core, scratch);
+            return result;
+        }
+        let result = self.take_in(core, &mut input, 0, read);
+        if !input.is_empty() {
+            keep_beginning(core, &mut input);
+        }
         result
     }
 
@@ -101,7 +127,11 @@ impl Connection {
         if self.owe(core, unsent) {
             self.end_flood(core);
         }
-        core.large |= core.session.wanted() > KEEP;
+        let wanted = core.session.wanted();
+        core.large |= wanted > KEEP;
+        if before == 0 {
+            core.expected = room_for_next(core.came.saturating_add(wanted));
+        }
         Ok(true)
     }
 
@@ -184,22 +214,50 @@ fn take_scratch() -> BytesMut {
     scratch
 }
 
-/// Gives it back. The beginning of a message stays with its connection, in a buffer of its own; a large one whose rest has room
-/// behind it takes the buffer along, so that it is not moved.
+/// Room for a message like one of so many octets, a little more than it has, if the buffer of a thread is too small for it and the room
+/// is not too large to be kept free for what may not come.
+#[inline]
+fn room_for_next(last: usize) -> usize {
+    if last <= KEEP || last > ANNOUNCED { 0 } else { (last + last / 8).min(ANNOUNCED) }
+}
+
+/// Gives it back, unless the beginning of a message takes it along.
 #[inline]
 fn keep_rest(core: &mut Core, mut scratch: BytesMut) {
-    if !scratch.is_empty() {
-        let (came, room) = (scratch.len(), scratch.capacity());
-        let wanted = core.session.wanted();
-        // No more than half of the buffer stays unused.
-        let fits = wanted > 0 && wanted <= room - came && came + wanted >= room / 2;
-        if came >= LARGE && fits && core.input.is_empty() {
-            core.input = scratch;
-            return;
-        }
-        let rest = scratch.split();
-        core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
-        core.input.extend_from_slice(&rest);
+    if scratch.is_empty() || !keep_beginning(core, &mut scratch) {
+        SCRATCH.set(Some(scratch));
     }
-    SCRATCH.set(Some(scratch));
+}
+
+/// The beginning of a message stays with its connection, in a buffer of its own; a large one whose rest has room behind it takes the
+/// buffer along, so that it is not moved. Returns whether it did.
+#[inline]
+fn keep_beginning(core: &mut Core, buffer: &mut BytesMut) -> bool {
+    let (came, room) = (buffer.len(), buffer.capacity());
+    let wanted = core.session.wanted();
+    // No more than half of the buffer stays unused.
+    let fits = wanted > 0 && wanted <= room - came && came + wanted >= room / 2;
+    if came >= LARGE && fits && core.input.is_empty() {
+        core.input = std::mem::take(buffer);
+        return true;
+    }
+    let rest = buffer.split();
+    core.input.reserve(rest.len().max(core.session.wanted().min(KEEP) + rest.len()));
+    core.input.extend_from_slice(&rest);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_kept_for_what_a_thread_has_none_for_and_never_for_much() {
+        for (last, room) in
+            [(0, 0), (KEEP, 0), (KEEP + 8, KEEP + 8 + KEEP / 8 + 1), (ANNOUNCED + 1, 0), (usize::MAX, 0)]
+        {
+            assert_eq!(room_for_next(last), room, "{last}");
+        }
+        assert_eq!(room_for_next(ANNOUNCED), ANNOUNCED);
+    }
 }

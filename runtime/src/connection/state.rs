@@ -160,6 +160,8 @@ pub(super) struct Core {
     pub(super) input: BytesMut,
     /// Octets in the buffer that the session was fed with last, until a call that was in it has counted them.
     pub(super) came: usize,
+    /// Room for the next message in octets, if the one before did not fit into the buffer of a thread; else 0. At most `ANNOUNCED`.
+    pub(super) expected: usize,
     /// Whether large messages came lately: then their buffer is kept, because a fresh one costs a page fault each 4 KiB.
     pub(super) large: bool,
     /// Descriptors that came with those bytes, until the session takes them.
