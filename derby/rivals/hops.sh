@@ -66,7 +66,15 @@ call() { # REFS CALLS
     || { cat "$dir/client.log" >&2; exit 1; }
 }
 
-target() { cut -f2 "$dir/backend.refs" | head -1; }
+# The reference of the backend, with the quotas that its largest answer needs.
+target() {
+  local to
+  to=$(cut -f2 "$dir/backend.refs" | head -1)
+  case $lane in
+    nettcp | basic | ws) case $to in *\?*) echo "$to&${options#*&}" ;; *) echo "$to?${options#*&}" ;; esac ;;
+    *) echo "$to" ;;
+  esac
+}
 
 port() { python3 -c 'import sys, urllib.parse; print(urllib.parse.urlsplit(sys.argv[1].strip()).port)' "$1"; }
 
@@ -83,7 +91,7 @@ hop() { # FORM [PREFIX...]
       local back front
       back=$(port "$to") front=$(free_port)
       [ -e "$dir/forwarder" ] || cc -std=gnu11 -O2 -o "$dir/forwarder" "$root/derby/rivals/forwarder/forwarder.c"
-      sed "s/127.0.0.1:$back/127.0.0.1:$front/" "$dir/backend.refs" >"$dir/hop.refs"
+      sed "s/127.0.0.1:$back/127.0.0.1:$front/" "$dir/backend.refs" >"$dir/called.refs"
       "$@" "$dir/forwarder" "$front" "$back" >"$dir/out" 2>&1 &
       started+=($!)
       for _ in $(seq 100); do
@@ -115,6 +123,8 @@ hop() { # FORM [PREFIX...]
   "$@" >"$dir/out" 2>&1 &
   started+=($!)
   await "$dir/hop.refs" "the hop"
+  # A reference that says `http:` takes no quotas.
+  sed "s#\thttp:#\t${address%%:*}:#" "$dir/hop.refs" >"$dir/called.refs"
 }
 
 end() { # PID
@@ -129,7 +139,7 @@ instructions() { # FORM
   for calls in $few $more; do
     local profile=$dir/$1.$calls
     hop "$1" valgrind --tool=callgrind --callgrind-out-file="$profile" --error-limit=no -q
-    call "$dir/hop.refs" "$calls"
+    call "$dir/called.refs" "$calls"
     end "${started[-1]}"
     counts+=("$(awk '/^(summary|totals):/ { print $2; exit }' "$profile")")
   done
@@ -141,7 +151,7 @@ instructions() { # FORM
 system_calls() { # FORM
   for calls in $few $more; do
     hop "$1" strace -f -c -U name,calls -o "$dir/$1.calls.$calls"
-    call "$dir/hop.refs" "$calls"
+    call "$dir/called.refs" "$calls"
     # strace passes nothing on: the hop itself is ended.
     end "$(cat "/proc/${started[-1]}/task/${started[-1]}/children")"
     wait "${started[-1]}" 2>/dev/null || true
