@@ -28,18 +28,27 @@ pub struct Peer {
     /// The account that it proved to be, the same text whichever of its names was used; nothing where it proved nothing, or
     /// where the kernel's word for its user ([`PeerAddress::credentials`]) is all there is.
     pub account: Option<Arc<str>>,
+    /// Whether users share the connection, so that each call tells the account that it proved: then the sender of a call is that account
+    /// and no router's name for it. The security contexts of DCE/RPC are such (C706 §13.2.4), of which `account` is the last one's.
+    pub shared: bool,
 }
 
 impl Peer {
     /// For sessions only: the protocol of `address` reached the state in which calls are let through.
     pub fn admitted(address: PeerAddress, authentication: &'static str) -> Self {
-        Self { address, authentication, account: None }
+        Self { address, authentication, account: None, shared: false }
     }
 
     /// The same, which proved to be this account.
     #[must_use]
     pub fn with_account(self, account: &str) -> Self {
         Self { account: Some(account.into()), ..self }
+    }
+
+    /// The same, whose calls tell by themselves which account has proved to make them.
+    #[must_use]
+    pub fn with_account_by_call(self) -> Self {
+        Self { shared: true, ..self }
     }
 }
 

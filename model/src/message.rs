@@ -124,7 +124,8 @@ pub enum Expects {
 pub struct Incoming {
     /// To answer; of a signal, [`CallId::NONE`].
     pub id: CallId,
-    /// Who sent it, in the wire's terms, where a router stands between; mostly empty.
+    /// Who sent it, in the wire's terms, where a router stands between, or where users share the connection ([`crate::Peer::shared`]); mostly
+    /// empty.
     pub sender: Bytes,
     /// The key of the object that is called, or that has emitted the signal.
     pub key: Bytes,

@@ -405,7 +405,7 @@ fn what_an_open_socket_keeps_is_not_changed_in_silence() {
 }
 
 /// A file of this user's own.
-fn private(folder: &super::Scratch, name: &str, text: &str) -> String {
+pub(super) fn private(folder: &super::Scratch, name: &str, text: &str) -> String {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let path = folder.path(name);

@@ -327,6 +327,40 @@ fn callers_are_let_through_by_where_they_come_from() {
 }
 
 #[test]
+fn callers_over_dcom_are_who_they_have_proved_to_be() {
+    let (_backend, store, target) = shop_at("iiop://127.0.0.1:0");
+    let folder = Scratch::new();
+    let users = super::changes::private(&folder, "users", "ada:one\nbob:two");
+    let as_user = |reference: &str, user: &str| reference.replacen("dcom://", &format!("dcom://{user}@"), 1);
+    for (lines, [ada, bob]) in [
+        ("deny = \"user:bob\"", [true, false]),
+        ("allow = \"user:bob\"", [false, true]),
+        ("allow = \"127.0.0.1\"", [true, true]),
+        ("deny = [\"user:eve\", \"127.0.0.0/8\"]", [false, false]),
+        ("match = { user = \"bob\" }", [false, true]),
+    ] {
+        let broker = start(&format!(
+            "[listen.front]\naddress = \"dcom://127.0.0.1:0?users={users}\"\n[[route]]\nname = \"shop\"\nto = \"{target}\"\n\
+             contract = \"{}\"\ninterface = \"Shop\"\n{lines}\n",
+            contract()
+        ));
+        let reference = broker.reference("shop");
+        for (user, lets) in [("ada:one", ada), ("bob:two", bob)] {
+            let client = Node::new();
+            let count = client.connect::<dyn Shop>(&as_user(&reference, user)).and_then(|shop| shop.count(1));
+            match count {
+                Ok(_) => assert!(lets, "{lines}: {user}"),
+                Err(failure) => {
+                    assert!(!lets, "{lines}: {user}: {failure}");
+                    assert_eq!(failure.kind(), Kind::Refused, "{failure:?}");
+                }
+            }
+        }
+    }
+    assert_eq!(ran(&store, 1), 5);
+}
+
+#[test]
 fn routes_of_one_object_share_its_operations() {
     let (_first, one, a) = shop_at("iiop://127.0.0.1:0");
     let (_second, two, b) = shop_at("iiop://127.0.0.1:0");

@@ -153,11 +153,17 @@ impl CallerIdentity {
     }
 
     /// Who makes a call. Where a router stands between (a bus of D-Bus, DCOP's server), the other end of the connection is the router: what the
-    /// kernel says of that is no word on the caller, of whom only the router's name for it is known.
+    /// kernel says of that is no word on the caller, of whom only the router's name for it is known. Where users share a connection (DCOM),
+    /// the call says which of them makes it.
     pub fn of_call(request: &Request) -> Self {
-        match request.sender() {
-            [] => Self::of(request.peer().as_ref()),
-            sender => Self { name: String::from_utf8_lossy(sender).into_owned(), ..Self::default() },
+        let (peer, sender) = (request.peer(), String::from_utf8_lossy(request.sender()));
+        match peer {
+            Some(mut peer) if peer.shared => {
+                peer.account = (!sender.is_empty()).then(|| sender.as_ref().into());
+                Self::of(Some(&peer))
+            }
+            peer if sender.is_empty() => Self::of(peer.as_ref()),
+            _ => Self { name: sender.into_owned(), ..Self::default() },
         }
     }
 

@@ -76,7 +76,8 @@ impl Accepting {
         // Known callers are told of when their context stands.
         if self.channel.shields.is_empty() {
             let authentication = if self.peer.credentials.is_some() { "unix credentials" } else { "none" };
-            self.channel.events.push_front(Event::Ready(Peer::admitted(self.peer.clone(), authentication)));
+            let peer = Peer::admitted(self.peer.clone(), authentication).with_account_by_call();
+            self.channel.events.push_front(Event::Ready(peer));
         }
         Ok(())
     }
@@ -345,7 +346,8 @@ impl Accepting {
         let account = self.account(&established.principal);
         let mut shield =
             SecurityContext::new(trailer.context, trailer.mechanism, level, headers, established);
-        let peer = Peer::admitted(self.peer.clone(), authentication).with_account(&account);
+        let peer =
+            Peer::admitted(self.peer.clone(), authentication).with_account(&account).with_account_by_call();
         shield.principal = account.into();
         let group = self.group.unwrap_or_default();
         shield.correspondence = self.exporter.as_ref().map(|exporter| {
