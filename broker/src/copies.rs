@@ -33,13 +33,14 @@ use crate::pass::{self, Edits};
 use crate::route::Route;
 use everywire::layer::CallerIdentity;
 use everywire::{Bytes, Failure, Initiator, Interface, Kind};
+use everywire_dynamic::json::LimitedText;
 use everywire_model::shape::Struct;
 use everywire_model::{Body, Encoded, Header, Headers, Hold, Operation, Request, Shape, Wire};
 use place::Destination;
 use prometheus_client::metrics::counter::Counter;
 use queue::QueueItem;
 use rebuild::Head;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -360,35 +361,45 @@ impl Copy {
     }
 
     /// A line of JSON. Values that do not read as the contract says are octets, and those that neither a contract nor the message
-    /// itself describes.
-    fn line(&self) -> String {
-        let shape = self.shape().or_else(|| self.body.codec.shape(&self.body));
-        let known = shape.and_then(|shape| json::of(&self.body, &shape));
-        let values = known.unwrap_or_else(|| json::octets(&self.body.bytes));
-        let mut line = Map::new();
-        line.insert("time".into(), timestamp(self.time()).into());
-        line.insert("route".into(), (*self.subject.route).into());
-        line.insert("call".into(), self.call.into());
-        line.insert("operation".into(), (*self.label()).into());
+    /// itself describes. It is text from the beginning, since a tree of values takes many times their octets.
+    ///
+    /// # Errors
+    /// None is known: there is room for all of it.
+    fn line(&self) -> Result<Vec<u8>, Failure> {
+        let mut line = LimitedText::new(usize::MAX);
+        line.push_str("{\"time\":")?;
+        line.push(&timestamp(self.time()))?;
+        line.push_str(",\"route\":")?;
+        line.push(&*self.subject.route)?;
+        line.push_str(",\"call\":")?;
+        line.push(&self.call)?;
+        line.push_str(",\"operation\":")?;
+        line.push(&*self.label())?;
         if let Some(caller) = &self.caller {
-            line.insert("caller".into(), (**caller).into());
+            line.push_str(",\"caller\":")?;
+            line.push(&**caller)?;
         }
         let body = self.changed();
         if let Some(Ok(headers)) = body.headers().map(|headers| headers.list(&body))
             && !headers.is_empty()
         {
             let header = |header: &Header| json!({"name": header.name, "value": header.display()});
-            line.insert("headers".into(), headers.iter().map(header).collect());
+            line.push_str(",\"headers\":")?;
+            line.push(&headers.iter().map(header).collect::<Json>())?;
         }
         match &self.what {
-            CopyKind::Arguments => line.insert("arguments".into(), values),
-            CopyKind::Results => line.insert("results".into(), values),
+            CopyKind::Arguments => line.push_str(",\"arguments\":")?,
+            CopyKind::Results => line.push_str(",\"results\":")?,
             CopyKind::Raised(_) | CopyKind::Passed(..) => {
-                line.insert("raised".into(), (*self.raised()).into());
-                line.insert("fields".into(), values)
+                line.push_str(",\"raised\":")?;
+                line.push(&*self.raised())?;
+                line.push_str(",\"fields\":")?;
             }
-        };
-        Json::Object(line).to_string() + "\n"
+        }
+        let shape = self.shape().or_else(|| self.body.codec.shape(&self.body));
+        json::write(&self.body, shape.as_ref(), &mut line)?;
+        line.push_str("}\n")?;
+        Ok(line.into_bytes())
     }
 
     /// One line for people.

@@ -281,9 +281,9 @@ impl Output {
 
     fn write(&mut self, copy: &Copy) -> io::Result<()> {
         match self {
-            Self::Lines(file) => file.write_all(copy.line().as_bytes()),
+            Self::Lines(file) => file.write_all(&copy.line().map_err(io::Error::other)?),
             Self::Capture(file, tape) => file.write_all(&tape.packets(copy)),
-            Self::Program(_, input) => input.write_all(copy.line().as_bytes()),
+            Self::Program(_, input) => input.write_all(&copy.line().map_err(io::Error::other)?),
         }
     }
 

@@ -33,14 +33,13 @@ mod tell;
 
 use crate::output::note;
 use everywire::layer::CallerIdentity;
-use everywire::model::{Answer, Constant, Contract, Expects, Hold, Request, Servant, Source};
-use everywire::{Interface, Value};
+use everywire::model::{Answer, Body, Constant, Contract, Expects, Hold, Operation, Request, Servant};
+use everywire::{Failure, Interface};
 use everywire_dynamic::headers;
-use everywire_dynamic::json::{self, NodeNotation};
+use everywire_dynamic::json::{LimitedText, NodeNotation};
 use pending::{Pending, lock};
 pub(crate) use process::FailureHook;
 use process::Process;
-use serde_json::json;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -156,30 +155,42 @@ impl ProgramServant {
         }
     }
 
-    /// Hands a call to the program: its arguments are decoded first, so one that does not fit the
+    /// The line of a call. Its arguments are written while they are read: a value of a few octets would be a node of some hundred bytes.
+    ///
+    /// # Errors
+    /// They do not fit the contract, or are longer as text than the message may cost.
+    fn line(&self, id: u64, operation: &Operation, body: &Body) -> Result<Vec<u8>, Failure> {
+        // What the text of the arguments may be, the budget of the message says; what is around it is short.
+        let mut line = LimitedText::new(usize::MAX);
+        line.push_str("{\"id\":")?;
+        line.push(&id)?;
+        line.push_str(",\"operation\":")?;
+        line.push(&*operation.name)?;
+        line.push_str(",\"arguments\":")?;
+        body.read(|source| line.pass(&operation.arguments, source, &self.words))
+            .map_err(|failure| failure.at(format_args!("arguments of {}", operation.name)))?;
+        let beside = headers::beside(body);
+        if !beside.is_empty() {
+            line.push_str(",\"headers\":")?;
+            line.push(&headers::json(&beside))?;
+        }
+        line.push_str(if operation.oneway { ",\"oneway\":true}\n" } else { "}\n" })?;
+        Ok(line.into_bytes())
+    }
+
+    /// Hands a call to the program: its arguments are read first, so one that does not fit the
     /// contract is answered here.
     fn forward(&self, request: Request) {
         let index = request.index();
         let Some(operation) = self.interface.operations.get(index) else { return };
-        let decode = |source: &mut dyn Source<'_>| Value::decode(&operation.arguments, source);
-        let arguments = match request.body().read(decode) {
-            Ok(arguments) => arguments,
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let line = match self.line(id, operation, request.body()) {
+            Ok(line) => Arc::new(line),
             Err(failure) => {
-                let failure = failure.at(format_args!("arguments of {}", operation.name));
                 let mut request = request;
                 return request.answer(Answer::Failed(&failure));
             }
         };
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let arguments = json::write(&operation.arguments, &arguments, &self.words);
-        let mut line = json!({"id": id, "operation": operation.name, "arguments": arguments});
-        let beside = headers::beside(request.body());
-        if let (false, Some(line)) = (beside.is_empty(), line.as_object_mut()) {
-            line.insert("headers".into(), headers::json(&beside));
-        }
-        if let (true, Some(line)) = (operation.oneway, line.as_object_mut()) {
-            line.insert("oneway".into(), true.into());
-        }
         let caller = CallerIdentity::of_call(&request).source();
         // Whoever waits for an answer, also to a oneway operation, hears of a refusal.
         let unheard = request.expects() == Expects::Nothing;
@@ -188,7 +199,7 @@ impl ProgramServant {
         for _ in 0..2 {
             match self.process() {
                 Ok(process) => {
-                    if process.send(id, &caller, &line.to_string(), operation.oneway, unheard, &mut call) {
+                    if process.send(id, &caller, &line, operation.oneway, unheard, &mut call) {
                         return;
                     }
                 }

@@ -46,14 +46,14 @@ pub(super) struct Process {
 
 /// A line that the program is to read, and its room in the queue.
 struct Line {
-    text: String,
+    text: Arc<Vec<u8>>,
     /// Held until it was written.
     _room: Ticket,
 }
 
 impl AsRef<[u8]> for Line {
     fn as_ref(&self) -> &[u8] {
-        self.text.as_bytes()
+        &self.text
     }
 }
 
@@ -129,14 +129,14 @@ impl Process {
         lock(&self.shared.pending).is_none()
     }
 
-    /// Sends a call of a caller, as `line`, and keeps it in the list of those that wait unless it is oneway. `unheard`: nobody hears of
+    /// Sends a call of a caller, as `line` with its end, and keeps it in the list of those that wait unless it is oneway. `unheard`: nobody hears of
     /// a refusal. True: the call is taken care of, also where it was refused. False: the program has ended, and the call
     /// was left where it was, for another run.
     pub(super) fn send(
         &self,
         id: u64,
         caller: &str,
-        line: &str,
+        line: &Arc<Vec<u8>>,
         oneway: bool,
         unheard: bool,
         call: &mut Option<Pending>,
@@ -173,7 +173,7 @@ impl Process {
         // They answer nobody, and that without the lock.
         drop(left);
         let give_back = || lock(&self.shared.pending).as_mut().and_then(|pending| pending.remove(&id));
-        match input.try_send(Line { text: format!("{line}\n"), _room: room }) {
+        match input.try_send(Line { text: Arc::clone(line), _room: room }) {
             Ok(()) => {
                 // What is left here is oneway.
                 if let Some(call) = call.take() {

@@ -17,6 +17,9 @@
 
 mod described;
 mod kinds;
+mod pass;
+#[cfg(test)]
+mod pass_tests;
 mod read;
 mod spelled;
 mod strict;
@@ -27,12 +30,13 @@ mod types;
 mod write;
 
 pub use kinds::is_nameless;
+pub use pass::LimitedText;
 pub(crate) use read::optional;
 pub use read::{JsonMismatch, read, read_word};
 pub use strict::parse;
 pub use template::template;
 pub use types::{NodeNotation, Types};
-pub use write::{discriminator, file_of, held, word, write};
+pub use write::{Written, discriminator, file_of, held, word, write};
 
 use everywire::{Failure, Node, Reference};
 use everywire_model::Shape;

@@ -91,6 +91,7 @@ fn order() -> Shape {
 fn both_ways(shape: &Shape, json: &Json) -> Value {
     let value = read(shape, json, "value", &Plain).unwrap();
     assert_eq!(write(shape, &value, &Plain), *json);
+    super::pass_tests::agree(shape, &value, &Plain);
     value
 }
 

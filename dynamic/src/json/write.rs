@@ -4,14 +4,24 @@
 //! value. The shape is needed because values do not say everything: which digits a number has, what a
 //! struct's fields are called by place, and by which word people spell it. A value that is decoded from a
 //! peer fits its shape; where it does not, the value's own kind decides, so that nothing fails here.
+//!
+//! States: none. Invariants: nothing is made of a value but what is written of it, one leaf at a time, and the set of the keys of one
+//! map: a part of a value is an octet or two on the wire, and would be hundreds in memory as a node of a tree. An object has no member
+//! twice.
 
 use super::{Notation, described, kinds, spelled};
 use base64::Engine as _;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 use everywire::Value;
 use everywire_model::TypeCode;
-use everywire_model::shape::{Shape, Union};
+use everywire_model::shape::{Field, Map, Shape, Union};
 use everywire_model::value::HeldHandle;
-use serde_json::{Map, Number, Value as Json, json};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::{Number, Value as Json, json};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsRawFd;
 
 /// What is behind pointers, and what may be missing: a value that is there is of that shape.
@@ -23,65 +33,180 @@ pub fn held(shape: &Shape) -> &Shape {
     }
 }
 
-/// The value as JSON. A value that does not fit the shape is written all the same, by its own kind.
+/// The value as JSON in memory, which takes some hundred bytes for each part of it: for values that are small, or one's own.
+/// Of what strangers send, the text is written at once ([`Written`], [`super::LimitedText`]).
 pub fn write(shape: &Shape, value: &Value, notation: &dyn Notation) -> Json {
-    let shape = held(shape);
-    if let Some(word) = word(shape, value) {
-        return Json::String(word);
+    // Nothing of it fails: the keys of all objects are text.
+    serde_json::to_value(Written { shape, value, notation }).unwrap_or(Json::Null)
+}
+
+/// A value that any serializer of JSON can write, without a tree of it in memory. One that does not fit the shape is written all the
+/// same, by its own kind.
+#[derive(Clone, Copy)]
+pub struct Written<'v> {
+    /// What the value looks like.
+    pub shape: &'v Shape,
+    /// The value.
+    pub value: &'v Value,
+    /// How references and types are written.
+    pub notation: &'v dyn Notation,
+}
+
+impl Written<'_> {
+    fn of<'s>(&'s self, shape: &'s Shape, value: &'s Value) -> Written<'s> {
+        Written { shape, value, notation: self.notation }
     }
-    match (shape.resolved(), value) {
-        (_, Value::Nothing) => Json::Null,
-        (_, Value::Bool(value)) => Json::Bool(*value),
-        (_, Value::Integer(value)) => integer(*value),
-        // A number of 32 bits has fewer digits than it would have as one of 64.
-        (shape, Value::Float(value)) => float(*value, matches!(shape, Shape::F32)),
-        (_, Value::Char(value)) => Json::String(value.to_string()),
-        (_, Value::Text(value) | Value::Member(value)) => Json::String(value.clone()),
-        (_, Value::Bytes(value)) => {
-            json!({"base64": base64::engine::general_purpose::STANDARD.encode(value)})
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let shape = held(self.shape);
+        if let Some(word) = word(shape, self.value) {
+            return out.serialize_str(&word);
         }
-        (shape, Value::List(items)) => {
-            let element = shape.element().unwrap_or(&Shape::Void);
-            items.iter().map(|item| write(element, item, notation)).collect()
-        }
-        (Shape::Struct(shape), Value::Struct(values)) if kinds::is_nameless(shape) => {
-            let fields = shape.fields.iter().map(|field| &field.shape);
-            values.iter().zip(fields).map(|((_, value), shape)| write(shape, value, notation)).collect()
-        }
-        (shape, Value::Struct(values)) => {
-            let fields =
-                // Fields without a shape are written by their own kind.
-                shape.fields().iter().map(|field| &field.shape).chain(std::iter::repeat(&Shape::Void));
-            let pairs =
-                values.iter().zip(fields).map(|((name, v), shape)| (name.clone(), write(shape, v, notation)));
-            Json::Object(pairs.collect())
-        }
-        (Shape::Union(union), Value::Union(label, arm)) => {
-            let mut out = Map::new();
-            out.insert("discriminator".into(), discriminator(&union.discriminator, *label));
-            if let Some(arm) = arm {
-                out.insert("arm".into(), write(arm_shape(union, *label), &arm.1, notation));
+        match (shape.resolved(), self.value) {
+            (shape, Value::List(items)) => {
+                let element = shape.element().unwrap_or(&Shape::Void);
+                out.collect_seq(items.iter().map(|item| self.of(element, item)))
             }
-            Json::Object(out)
+            (Shape::Struct(shape), Value::Struct(values)) if kinds::is_nameless(shape) => {
+                let fields = shape.fields.iter().map(|field| &field.shape);
+                out.collect_seq(values.iter().zip(fields).map(|((_, value), shape)| self.of(shape, value)))
+            }
+            (shape, Value::Struct(values)) => self.structure(shape, values, out),
+            (Shape::Union(union), Value::Union(label, arm)) => {
+                let mut object = out.serialize_map(None)?;
+                object.serialize_entry("discriminator", &discriminator(&union.discriminator, *label))?;
+                if let Some(arm) = arm {
+                    object.serialize_entry("arm", &self.of(arm_shape(union, *label), &arm.1))?;
+                }
+                object.end()
+            }
+            (Shape::Map(map), Value::Map(pairs)) => self.map(map, pairs, out),
+            (_, Value::Variant(content)) => {
+                let mut object = out.serialize_map(Some(2))?;
+                object.serialize_entry("shape", &described::describe(&content.0.0, self.notation))?;
+                object.serialize_entry("value", &self.of(&content.0.0, &content.1))?;
+                object.end()
+            }
+            (shape, _) => self.leaf(shape, out),
         }
-        (_, Value::Union(label, _)) => json!({"discriminator": label}),
-        (Shape::Map(map), Value::Map(pairs)) => {
-            let written =
-                |(key, value): &(_, _)| (write(&map.key, key, notation), write(&map.value, value, notation));
-            let pairs: Vec<(Json, Json)> = pairs.iter().map(written).collect();
-            // An object is easier to read, and cannot hold a key twice.
-            by_key(&map.key, &pairs)
-                .unwrap_or_else(|| pairs.into_iter().map(|(key, value)| json!([key, value])).collect())
+    }
+}
+
+impl Written<'_> {
+    /// What holds no other values. Apart, so that a level of those that do takes little stack.
+    #[inline(never)]
+    fn leaf<S: Serializer>(&self, shape: &Shape, out: S) -> Result<S::Ok, S::Error> {
+        match self.value {
+            Value::Bool(value) => out.serialize_bool(*value),
+            Value::Integer(value) => integer(*value).serialize(out),
+            // A number of 32 bits has fewer digits than it would have as one of 64.
+            Value::Float(value) => float(*value, matches!(shape, Shape::F32)).serialize(out),
+            Value::Char(value) => out.serialize_char(*value),
+            Value::Text(value) | Value::Member(value) => out.serialize_str(value),
+            Value::Bytes(value) => {
+                let mut object = out.serialize_map(Some(1))?;
+                object.serialize_entry("base64", &Base64(value))?;
+                object.end()
+            }
+            Value::Union(label, _) => json!({"discriminator": label}).serialize(out),
+            Value::TypeCode(code) => type_code(code, self.notation).serialize(out),
+            Value::Reference(Some(reference)) => out.serialize_str(&self.notation.print(reference)),
+            Value::Handle(handle) => json!({"handle": file_of(handle)}).serialize(out),
+            // A map without its shape has no keys that could be written.
+            _ => out.serialize_unit(),
         }
-        (_, Value::Map(_)) => Json::Null,
-        (_, Value::Variant(content)) => {
-            let shape = described::describe(&content.0.0, notation);
-            json!({"shape": shape, "value": write(&content.0.0, &content.1, notation)})
+    }
+
+    fn structure<S: Serializer>(
+        &self,
+        shape: &Shape,
+        values: &[(String, Value)],
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        // Fields without a shape are written by their own kind.
+        let shape_at = |at| shape.fields().get(at).map_or(&Shape::Void, |field: &Field| &field.shape);
+        let mut object = out.serialize_map(Some(values.len()))?;
+        let last = last_of_each(values.len(), |at| values.get(at).map_or("", |(name, _)| name));
+        for (at, (name, value)) in values.iter().enumerate() {
+            let (at, value) = match last.as_ref().map(|last| last.get(name.as_str())) {
+                // No name is there twice.
+                None => (at, value),
+                // The member stands where the first of them is, and has the value of the last, as in any reader's object.
+                Some(Some(&(first, last))) if first == at => {
+                    (last, values.get(last).map_or(value, |(_, value)| value))
+                }
+                Some(_) => continue,
+            };
+            object.serialize_entry(name, &self.of(shape_at(at), value))?;
         }
-        (_, Value::TypeCode(code)) => type_code(code, notation),
-        (_, Value::Reference(None)) => Json::Null,
-        (_, Value::Reference(Some(reference))) => Json::String(notation.print(reference)),
-        (_, Value::Handle(handle)) => json!({"handle": file_of(handle)}),
+        object.end()
+    }
+
+    /// A map as an object, which is easier to read, where a key can be its text and no two are the same; else as pairs.
+    fn map<S: Serializer>(&self, map: &Map, pairs: &[(Value, Value)], out: S) -> Result<S::Ok, S::Error> {
+        if !self.is_object(map, pairs) {
+            return out.collect_seq(
+                pairs.iter().map(|(key, value)| (self.of(&map.key, key), self.of(&map.value, value))),
+            );
+        }
+        let mut object = out.serialize_map(Some(pairs.len()))?;
+        for (key, value) in pairs {
+            object.serialize_entry(&self.key(&map.key, key), &self.of(&map.value, value))?;
+        }
+        object.end()
+    }
+
+    /// An object cannot hold a key twice.
+    #[inline(never)]
+    fn is_object(&self, map: &Map, pairs: &[(Value, Value)]) -> bool {
+        let shape = map.key.resolved();
+        let text = matches!(shape, Shape::Text(_) | Shape::Enum(_) | Shape::Char | Shape::WideChar);
+        let mut known = HashSet::new();
+        (text || shape.width().is_some())
+            && pairs.iter().all(|(key, _)| known.insert(self.key(&map.key, key)))
+    }
+
+    /// The text of a key.
+    fn key<'s>(&self, shape: &Shape, key: &'s Value) -> Cow<'s, str> {
+        match key {
+            Value::Text(text) | Value::Member(text) if spelled::of(held(shape)).is_none() => {
+                Cow::Borrowed(text)
+            }
+            key => Cow::Owned(match write(shape, key, self.notation) {
+                Json::String(text) => text,
+                other => other.to_string(),
+            }),
+        }
+    }
+}
+
+/// Of names of which one is there twice: where the first and the last of each are. Nothing where each is there once, as in all that
+/// compilers of contracts make; but a peer may describe a struct itself.
+pub(super) fn last_of_each<'n>(
+    count: usize,
+    name: impl Fn(usize) -> &'n str,
+) -> Option<HashMap<&'n str, (usize, usize)>> {
+    /// So many names are compared with each other faster than they are hashed.
+    const FEW: usize = 8;
+    let mut at_once = (0..count).flat_map(|at| (0..at).map(move |before| (before, at)));
+    if count <= FEW && !at_once.any(|(before, at)| name(before) == name(at)) {
+        return None;
+    }
+    let mut places = HashMap::with_capacity(count);
+    for at in 0..count {
+        places.entry(name(at)).or_insert((at, at)).1 = at;
+    }
+    (places.len() < count).then_some(places)
+}
+
+/// Octets as text, which is made while it is written.
+struct Base64<'b>(&'b [u8]);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(&Base64Display::new(self.0, &STANDARD))
     }
 }
 
@@ -91,7 +216,7 @@ fn type_code(code: &TypeCode, notation: &dyn Notation) -> Json {
         _ if code.is_null() => Json::Null,
         Some(shape) => described::describe(shape, notation),
         None => {
-            let encoded = base64::engine::general_purpose::STANDARD.encode(code.encoded());
+            let encoded = STANDARD.encode(code.encoded());
             let encoded = json!({ "base64": encoded });
             json!({"kind": code.kind(), "name": code.name(), "id": code.id(), "encoded": encoded})
         }
@@ -107,18 +232,6 @@ pub fn word(shape: &Shape, value: &Value) -> Option<String> {
 pub fn file_of(handle: &HeldHandle) -> Option<String> {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", handle.0.as_raw_fd())).ok()?;
     Some(link.to_string_lossy().into_owned())
-}
-
-/// A map as an object: where a key can be its text, and no two are the same.
-fn by_key(key: &Shape, pairs: &[(Json, Json)]) -> Option<Json> {
-    let shape = key.resolved();
-    let text = matches!(shape, Shape::Text(_) | Shape::Enum(_) | Shape::Char | Shape::WideChar);
-    if !text && shape.width().is_none() {
-        return None;
-    }
-    let word = |key: &Json| key.as_str().map_or_else(|| key.to_string(), ToOwned::to_owned);
-    let out: Map<String, Json> = pairs.iter().map(|(key, value)| (word(key), value.clone())).collect();
-    (out.len() == pairs.len()).then_some(Json::Object(out))
 }
 
 /// The shape of the arm that a discriminator selects.
