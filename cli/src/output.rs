@@ -11,7 +11,9 @@
 //! `elapsed_ns`, `notes`), so a program need not look which are there; `status` and `headers` are there
 //! only if they say something.
 
-use serde_json::{Map, Value as Json, json};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -54,8 +56,9 @@ pub(crate) fn text(text: &str) {
 
 /// Prints JSON and a line end. What a terminal could take for a command is written as JSON writes characters by number, which is the
 /// same JSON.
-pub(crate) fn json(value: &Json) {
-    let text = value.to_string();
+pub(crate) fn json(value: &(impl Serialize + ?Sized)) {
+    // All that is printed so is JSON.
+    let text = serde_json::to_string(value).unwrap_or_default();
     if !text.contains(commands) {
         return line(&text);
     }
@@ -162,9 +165,9 @@ pub(crate) fn note(text: &str) {
 
 /// The envelope that every verb prints with `--json`.
 #[derive(Debug, Default)]
-pub(crate) struct Envelope {
+pub(crate) struct EnvelopeOf<V> {
     /// What was asked for.
-    pub(crate) value: Json,
+    pub(crate) value: V,
     /// Who answered, where anybody was asked.
     pub(crate) peer: Option<String>,
     /// By which wire.
@@ -181,38 +184,42 @@ pub(crate) struct Envelope {
     pub(crate) notes: Vec<String>,
 }
 
+/// The envelope of a value that is JSON already.
+pub(crate) type Envelope = EnvelopeOf<Json>;
+
 impl Envelope {
     /// An envelope of a value alone: nobody was asked.
     pub(crate) fn of(value: Json) -> Self {
         Self { value, ..Self::default() }
     }
+}
 
-    /// As JSON.
-    pub(crate) fn json(&self) -> Json {
-        let mut out = Map::new();
-        out.insert("ok".into(), true.into());
-        out.insert("value".into(), self.value.clone());
-        out.insert("peer".into(), json!(self.peer));
-        out.insert("wire".into(), json!(self.wire));
-        out.insert(
-            "bytes".into(),
-            json!(self.bytes.map(|(sent, received)| json!({"sent": sent, "received": received}))),
-        );
+impl<V: Serialize> Serialize for EnvelopeOf<V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_map(None)?;
+        out.serialize_entry("ok", &true)?;
+        out.serialize_entry("value", &self.value)?;
+        out.serialize_entry("peer", &self.peer)?;
+        out.serialize_entry("wire", &self.wire)?;
+        let bytes = self.bytes.map(|(sent, received)| json!({"sent": sent, "received": received}));
+        out.serialize_entry("bytes", &bytes)?;
         let nanoseconds = self.elapsed.map(|elapsed| u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
-        out.insert("elapsed_ns".into(), json!(nanoseconds));
+        out.serialize_entry("elapsed_ns", &nanoseconds)?;
         if let Some(status) = self.status {
-            out.insert("status".into(), json!(format!("{status:#010x}")));
+            out.serialize_entry("status", &format!("{status:#010x}"))?;
         }
         if let Some(headers) = &self.headers {
-            out.insert("headers".into(), headers.clone());
+            out.serialize_entry("headers", headers)?;
         }
-        out.insert("notes".into(), json!(self.notes));
-        Json::Object(out)
+        out.serialize_entry("notes", &self.notes)?;
+        out.end()
     }
+}
 
+impl<V: Serialize> EnvelopeOf<V> {
     /// Prints it on one line.
     pub(crate) fn print(&self) {
-        json(&self.json());
+        json(self);
     }
 }
 

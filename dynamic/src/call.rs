@@ -1,7 +1,7 @@
 //! One call: values go out; results, an exception or a failure come back.
 
 use crate::headers;
-use crate::json::{self, Notation};
+use crate::json::{self, Notation, Written};
 use crate::mistake::Mistake;
 use everywire::Object;
 use everywire_model::object::unexpected;
@@ -33,6 +33,11 @@ impl Results {
     /// As JSON: an object with a member for each result.
     pub fn json(&self, notation: &dyn Notation) -> Json {
         json::write(&self.shape, &self.value, notation)
+    }
+
+    /// The same for a serializer: no tree of them is made.
+    pub fn written<'v>(&'v self, notation: &'v dyn Notation) -> Written<'v> {
+        Written { shape: &self.shape, value: &self.value, notation }
     }
 
     /// The only result and its type; nothing if there are none, or several.

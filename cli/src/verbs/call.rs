@@ -14,7 +14,7 @@
 use crate::cli_error::{CliError, Done};
 use crate::contract::{self, Preprocess};
 use crate::negative::unmarked;
-use crate::output::{self, Envelope, Style, line, tinted, visible};
+use crate::output::{self, Envelope, EnvelopeOf, Style, line, tinted, visible};
 use crate::{complete, opcda, people, stranger, target};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -255,8 +255,8 @@ fn print(
         } else {
             Vec::new()
         };
-        return Envelope {
-            value: results.json(notation),
+        return EnvelopeOf {
+            value: results.written(notation),
             peer: profile.and_then(|profile| profile.endpoints.first()).map(ToString::to_string),
             wire: profile.map(|profile| profile.wire),
             bytes: Some((answer.sent, results.octets)),
