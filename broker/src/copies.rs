@@ -19,6 +19,7 @@
 //! bytes (`queue`).
 
 mod capture;
+mod output;
 mod place;
 mod queue;
 mod rebuild;

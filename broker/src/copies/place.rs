@@ -1,13 +1,14 @@
 //! A place that copies are written to, by a thread of its own.
 //!
 //! States of the thread: *opening*; *writing* what waits, in batches; *flushing* and asleep, when nothing
-//! waits; *resting* for a second after a failure, while `broken` has copies refused; *over*, when the queue
-//! is closed and empty.
+//! waits; *resting* for a second after a failure, and opening again, while `broken` has copies refused; *over*, when the
+//! queue is closed and empty.
 //!
 //! Invariants.
 //! * Whoever copies never waits for this thread: `put` takes a copy or refuses it at once.
-//! * What was taken and could not be written is counted as lost: the copy that failed, those of its batch
-//!   behind it, and what waits while the place rests.
+//! * What was taken and could not be written is counted as lost: those of a batch behind the copy that failed, and what
+//!   waits while the place rests. What a file has no room for is kept (`output`), and goes before anything else: no copy is
+//!   taken until it has gone. It is lost only where the place closes before that.
 //! * A program is shared with whoever closes the place (`Program`), which may have to end it; that it has
 //!   ended by itself is found at the next flush. It is ended and waited for before another one is started, and
 //!   waited for at the end: none is left behind.
@@ -19,17 +20,15 @@
 //! failure.
 
 use super::Copy;
-use super::capture::{self, CaptureState};
+use super::output::{Output, Unwritten, end};
 use super::queue::{Queue, QueueItem};
 use crate::config::CopyTo;
 use crate::log::Log;
 use bytes::Bytes;
 use everywire_model::Body;
 use prometheus_client::metrics::counter::Counter;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io;
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,7 +116,7 @@ impl Destination {
 
 /// A program that copies go to, while it runs; shared with whoever closes the place, which may have to end
 /// it.
-type Program = Arc<Mutex<Option<Child>>>;
+pub(super) type Program = Arc<Mutex<Option<Child>>>;
 
 /// When nobody copies there any more, the thread ends.
 impl Drop for Destination {
@@ -163,19 +162,18 @@ struct Writer {
     log: Log,
 }
 
-/// An open place.
-enum Output {
-    Lines(BufWriter<File>),
-    Capture(BufWriter<File>, Box<CaptureState>),
-    Program(Program, BufWriter<ChildStdin>),
-}
-
 impl Writer {
     fn run(self) {
+        let mut unwritten = Unwritten::default();
+        self.work(&mut unwritten);
+        self.lost.inc_by(unwritten.copies);
+    }
+
+    fn work(&self, unwritten: &mut Unwritten) {
         let (mut output, mut blocks) = (None, Vec::new());
         loop {
-            if output.is_none() {
-                match Output::open(&self.to, &self.program) {
+            let Some(open) = &mut output else {
+                match Output::open(&self.to, &self.program, unwritten) {
                     Ok(opened) => {
                         output = Some(opened);
                         self.broken.store(false, Ordering::Release);
@@ -185,31 +183,34 @@ impl Writer {
                         if self.rest() {
                             return;
                         }
-                        continue;
                     }
                 }
-            }
-            let Some(open) = &mut output else { continue };
+                continue;
+            };
             let (mut written, mut failed) = (false, None);
             let mut batch = self.queue.take(&mut blocks);
-            while let Some(copy) = batch.next() {
+            for copy in batch.by_ref() {
                 self.bytes.inc_by(copy.bytes() as u64);
                 written = true;
-                if let Err(error) = open.write(&copy) {
-                    // Those behind it were taken and are not written, either.
-                    self.lost.inc_by(1 + batch.by_ref().count() as u64);
+                let put = open.put(&copy, unwritten);
+                self.lost.inc_by(u64::from(!put));
+                if unwritten.octets.len() >= ROOM
+                    && let Err(error) = open.flush(unwritten)
+                {
                     failed = Some(error);
+                    break;
                 }
             }
-            drop(batch);
+            // Those behind it were taken and are not written, either.
+            self.lost.inc_by(batch.count() as u64);
             if failed.is_none() {
                 if written {
                     // What comes within a moment is written together, and wakes nobody.
                     std::thread::sleep(MOMENT);
                     continue;
                 }
-                // All that is there was written: let others see it.
-                match open.flush() {
+                // All that is there was put: let others see it.
+                match open.flush(unwritten) {
                     Ok(()) if self.queue.wait(None) => continue,
                     Ok(()) => return,
                     Err(error) => failed = Some(error),
@@ -217,6 +218,9 @@ impl Writer {
             }
             if let Some(error) = failed {
                 self.complain("copies cannot be written", &error);
+                if !open.goes_on() {
+                    self.lost.inc_by(std::mem::take(unwritten).copies);
+                }
                 output = None;
                 if self.rest() {
                     return;
@@ -246,80 +250,10 @@ impl Writer {
     }
 }
 
-impl Output {
-    /// Opens a file to append to it, or starts the program.
-    fn open(to: &CopyTo, program: &Program) -> io::Result<Self> {
-        match to {
-            CopyTo::Lines(path) => Ok(Self::Lines(BufWriter::with_capacity(ROOM, append(path)?))),
-            CopyTo::Capture(path) => {
-                let file = append(path)?;
-                let mut file = BufWriter::with_capacity(ROOM, file);
-                // A section of its own each time: captures may be put one behind the other.
-                file.write_all(&capture::section())?;
-                Ok(Self::Capture(file, Box::default()))
-            }
-            CopyTo::Program(command) => {
-                // The one before has ended, or cannot be written to.
-                end(program);
-                let mut child = Command::new("sh")
-                    .arg("-c")
-                    .arg(command)
-                    .stdin(Stdio::piped())
-                    .stdout(Stdio::null())
-                    .spawn()?;
-                match child.stdin.take() {
-                    Some(input) => {
-                        *program.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
-                        Ok(Self::Program(Arc::clone(program), BufWriter::with_capacity(ROOM, input)))
-                    }
-                    None => Err(io::Error::other("the program has no standard input")),
-                }
-            }
-            CopyTo::Count | CopyTo::Route(_) => Err(io::Error::other("nothing is written there")),
-        }
-    }
-
-    fn write(&mut self, copy: &Copy) -> io::Result<()> {
-        match self {
-            Self::Lines(file) => file.write_all(&copy.line().map_err(io::Error::other)?),
-            Self::Capture(file, tape) => file.write_all(&tape.packets(copy)),
-            Self::Program(_, input) => input.write_all(&copy.line().map_err(io::Error::other)?),
-        }
-    }
-
-    /// Has all that was written leave this process. A program that has ended is found here.
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Lines(file) | Self::Capture(file, _) => file.flush(),
-            Self::Program(program, input) => {
-                input.flush()?;
-                let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
-                match program.as_mut().map(Child::try_wait).transpose()?.flatten() {
-                    Some(status) => Err(io::Error::other(format!("the program ended ({status})"))),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-}
-
-/// Ends a program, if there is one, and asks how it ended: else the system would keep that.
-fn end(program: &Program) {
-    let ended = program.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(mut ended) = ended {
-        // It may have ended by itself.
-        let _ = ended.kill();
-        let _ = ended.wait();
-    }
-}
-
-fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     /// Whether the system has this process still, be it only for somebody to ask how it ended.
     fn is_there(id: u32) -> bool {
@@ -333,9 +267,9 @@ mod tests {
     #[test]
     fn a_program_that_is_started_anew_is_not_left_behind() {
         let (to, program) = (CopyTo::Program("exec sleep 10".into()), Program::default());
-        let _first = Output::open(&to, &program).unwrap();
+        let _first = Output::open(&to, &program, &mut Unwritten::default()).unwrap();
         let first = id_of(&program);
-        let _second = Output::open(&to, &program).unwrap();
+        let _second = Output::open(&to, &program, &mut Unwritten::default()).unwrap();
         assert!(!is_there(first) && is_there(id_of(&program)));
         let mut last = program.lock().unwrap().take().unwrap();
         last.kill().unwrap();

@@ -324,3 +324,27 @@ fn a_call_whose_copy_is_required_and_cannot_be_taken_is_refused() {
     shop.noted().unwrap_err();
     assert!((counted() - before).abs() < 0.1);
 }
+
+#[test]
+fn copies_that_a_full_disk_has_no_room_for_are_written_when_it_has() {
+    let (scratch, (_backend, store, target)) = (Scratch::new(), shop_at("iiop://127.0.0.1:0"));
+    let link = scratch.path("copies.ndjson");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    let broker = broker(&target, &format!("{{ to = \"{link}\", required = true }}"), "");
+    let shop = shop(&Node::new(), &broker);
+    let mut served = 0;
+    until("the disk is full", || {
+        let refused = shop.count(served).is_err();
+        served += i32::from(!refused);
+        refused
+    });
+    // It is opened again, which is no reason to take a copy.
+    let told = |event: &str| broker.log.lock().unwrap().iter().any(|line| line.contains(event));
+    until("it was opened again", || told("the place of copies cannot be opened"));
+    assert_eq!(shop.count(served).unwrap_err().kind(), Kind::Busy);
+    assert_eq!(store.counted.lock().unwrap().len(), usize::try_from(served).unwrap());
+    fs::remove_file(&link).unwrap();
+    until("there is room", || shop.count(-1).is_ok());
+    let lines = || fs::read_to_string(&link).unwrap_or_default().lines().count();
+    until("all are written", || lines() == usize::try_from(served).unwrap() + 1);
+}
