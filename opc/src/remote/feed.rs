@@ -78,7 +78,6 @@ enum Stage {
 /// An attempt that works.
 struct Attempt {
     number: u64,
-    session: Arc<Session>,
     group: Group,
     live: ActiveSubscription,
     doing: FeedState,
@@ -86,6 +85,8 @@ struct Attempt {
     next: Instant,
     /// As long as it is held, the server's wish to be left is heard.
     _held: Arc<()>,
+    /// Last: it holds the node, which can give nothing back any more once it has ended.
+    session: Arc<Session>,
 }
 
 enum FeedState {

@@ -84,11 +84,12 @@ pub struct Status {
 
 /// The way to a server, and its object as long as that lives.
 pub(super) struct Link {
-    node: Node,
     address: Address,
     session: Mutex<Option<Arc<Session>>>,
     /// Who looks after the subscriptions, if there are any.
     keeper: Mutex<Option<keeper::SubscriptionThread>>,
+    /// Last, so that it is dropped last: where nobody else holds it, it ends then, and can give back only what was let go before.
+    node: Node,
 }
 
 impl Link {
@@ -152,10 +153,10 @@ impl DataAccess {
     pub fn later(node: &Node, address: Address) -> Self {
         Self {
             link: Arc::new(Link {
-                node: node.clone(),
                 address,
                 session: Mutex::default(),
                 keeper: Mutex::default(),
+                node: node.clone(),
             }),
         }
     }

@@ -24,7 +24,6 @@ type ShutdownListener = (Weak<()>, Box<dyn Fn(&str) + Send>);
 
 /// An object of a server.
 pub(super) struct Session {
-    pub(super) node: Node,
     pub(super) server: Ref<dyn IOPCServer>,
     /// By it the server is asked how it is: it does not wait for ever.
     asking: Ref<dyn IOPCServer>,
@@ -38,6 +37,8 @@ pub(super) struct Session {
     pub(super) reading: Mutex<Option<super::items::ReadGroup>>,
     leavers: Arc<Mutex<Vec<ShutdownListener>>>,
     shutdown: Mutex<Option<Subscription>>,
+    /// Last, so that it is dropped last: where nobody else holds it, it ends then, and can give back only what was let go before.
+    pub(super) node: Node,
 }
 
 impl Session {
@@ -56,7 +57,6 @@ impl Session {
         let is_plain = address.is_plain();
         let (browse, items) = if is_plain { (None, None) } else { (server.query()?, server.query()?) };
         Ok(Self {
-            node: node.clone(),
             server,
             asking,
             object,
@@ -67,6 +67,7 @@ impl Session {
             reading: Mutex::default(),
             leavers: Arc::default(),
             shutdown: Mutex::default(),
+            node: node.clone(),
         })
     }
 

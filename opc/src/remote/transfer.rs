@@ -49,8 +49,6 @@ pub enum TransferMode {
 
 /// Items of a server that are read and written without waiting. The group is removed when it is dropped.
 pub struct ItemGroup {
-    link: Arc<Link>,
-    session: Arc<Session>,
     handle: u32,
     known: Ref<dyn IOPCGroupStateMgt>,
     /// The server's handle of each item, or why it has none.
@@ -59,6 +57,9 @@ pub struct ItemGroup {
     why: String,
     desk: Arc<OpenTransfers>,
     advised: Option<Advised>,
+    /// Both last: they hold the node, which can give nothing back any more once it has ended.
+    session: Arc<Session>,
+    link: Arc<Link>,
 }
 
 /// By which interface transfers go.
@@ -211,7 +212,7 @@ impl ItemGroup {
             let (desk, items) = (Arc::<OpenTransfers>::default(), Vec::new());
             let (io, why, advised) = way(session, &known, &desk)?;
             let (link, session) = (Arc::clone(link), Arc::clone(session));
-            Ok(Self { link, session, handle, known, items, io, why, desk, advised })
+            Ok(Self { handle, known, items, io, why, desk, advised, session, link })
         })?;
         // From here on it removes the group itself.
         made.add(ids)?;

@@ -1,6 +1,7 @@
 //! The client against the server, each on a node of its own, on TCP of this machine: by 3.0 and, told so by the address, by 2.05a.
 
 mod asking;
+mod leaving;
 mod listening;
 mod replay;
 mod scripted;
