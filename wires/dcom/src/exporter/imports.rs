@@ -384,6 +384,9 @@ pub(super) struct Imports {
     tables: Mutex<HashMap<OxidKey, Remote>>,
     /// Exporters with references to give back.
     pub(super) releasing: Mutex<Vec<Arc<RemoteOxid>>>,
+    /// Held while references are given back, by whoever does so: what is taken from `releasing` is under way until then. Unlike the
+    /// other locks it is held while exporters are asked, and those are taken under it.
+    pub(super) flushing: Mutex<()>,
 }
 
 /// One exporter elsewhere, and all of its objects that this process knows.
@@ -406,7 +409,8 @@ pub(super) struct Origin<'a> {
 impl Imports {
     /// Tables without an entry.
     pub(super) fn new(clock: Arc<Clock>, objects: Arc<dyn Objects>) -> Self {
-        Self { clock, objects, tables: Mutex::default(), releasing: Mutex::default() }
+        let (tables, releasing, flushing) = Default::default();
+        Self { clock, objects, tables, releasing, flushing }
     }
 
     /// The proxy of an object, the one there is or a new one. Keeps the references that came.
@@ -490,6 +494,12 @@ impl Imports {
         drop(tables);
         drop(kept);
         held
+    }
+
+    /// Whether references are yet to be given back, or are under way.
+    pub(super) fn owes(&self) -> bool {
+        // In this order: what is no longer there when it is counted was taken by somebody who holds the lock until it is given back.
+        self.counts().2 > 0 || self.flushing.try_lock().is_err()
     }
 
     /// Proxies, exporters, and references to give back.

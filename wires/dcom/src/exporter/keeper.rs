@@ -7,9 +7,10 @@
 //! failures in a row). It is changed by answers alone. After `FAILURES` in a row it is empty, and the
 //! resolver is tried once in `RETRY` periods.
 //!
-//! Invariants: no lock is held while another node is asked. A node that was made up by a peer costs little:
-//! `STRANGERS` bounds how many are asked for the first time in one go, one that cannot be reached is not
-//! asked again in the same go, and this node does not show its account to a node it never called.
+//! Invariants: no lock is held while another node is asked, but that of whoever gives references back
+//! (`flush`). A node that was made up by a peer costs little: `STRANGERS` bounds how many are asked for the
+//! first time in one go, one that cannot be reached is not asked again in the same go, and this node does not
+//! show its account to a node it never called.
 
 use super::Exporter;
 use super::imports::{InterfaceResult, Proxy, RemoteOxid};
@@ -146,6 +147,8 @@ impl Exporter {
     /// nobody here ever called, is not told: whoever sends a reference could have this node prove its name to anybody. What
     /// such a one exported is run down there.
     pub(super) fn flush(&self) {
+        // Another thread may be at it: whoever waits for the end of this waits for what that one has taken, too.
+        let _one = lock(&self.imports.flushing);
         let releasing = std::mem::take(&mut *lock(&self.imports.releasing));
         let mut strangers = SilentNodes::default();
         for oxid in releasing {

@@ -11,7 +11,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 impl Exporter {
     /// Gives back what nobody here holds any more. What somebody holds goes on working.
     pub(super) fn give_back(&self) {
-        let Some(this) = self.arc().filter(|_| self.imports.counts().2 > 0) else { return };
+        let Some(this) = self.arc().filter(|_| self.imports.owes()) else { return };
         let (tell, told) = mpsc::channel();
         let flush = move || {
             this.flush();

@@ -6,8 +6,9 @@ use everywire_dcom::exporter::{Counts, Proxy};
 use everywire_dcom::iid_of;
 use everywire_dcom::ndr::References;
 use everywire_dcom::objref::ObjRef;
-use everywire_model::{Failure, Hold, Interface, Object, Objects, Reference};
-use std::sync::Arc;
+use everywire_model::{Failure, Hold, Interface, Object, Objects, Reference, WireState};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn pair() -> (Arc<Net>, Arc<Node>, Arc<Node>) {
@@ -32,7 +33,6 @@ fn press(object: &Object) -> Result<i32, Failure> {
 /// Lets everything that is due be done.
 fn settle(node: &Node) {
     let now = Instant::now();
-    use everywire_model::WireState;
     node.exporter.tend(now);
     node.exporter.tend(now + Duration::from_secs(1));
     node.exporter.tend(now + Duration::from_secs(2));
@@ -58,6 +58,31 @@ fn one_object_has_one_proxy_and_gives_all_back() {
     settle(&client);
     assert_eq!(client.exporter.counts(), Counts::default());
     assert_eq!(server.exporter.counts(), Counts::default());
+}
+
+/// The keeper has taken what there is to give back, and has not given it yet, when the node ends.
+#[test]
+fn the_end_of_a_node_waits_for_references_that_the_keeper_is_giving_back() {
+    let (net, server, client) = pair();
+    let first = client.adopt(&lamp_of(&server, b"lamp")).unwrap();
+    press(&object(&client, &first, &LAMP)).unwrap();
+    drop(first);
+    let (begin, begun) = channel();
+    let (leave, left) = channel::<()>();
+    let left = Mutex::new(left);
+    *net.before.lock().unwrap() = Some(Arc::new(move || {
+        begin.send(()).unwrap();
+        // A node that does not wait ends within this time; one that waits costs the test no more than this.
+        let _ = left.lock().unwrap().recv_timeout(Duration::from_millis(100));
+    }));
+    std::thread::scope(|scope| {
+        scope.spawn(|| settle(&client));
+        begun.recv().unwrap();
+        client.exporter.leave();
+        let given_back = server.exporter.counts() == Counts::default();
+        drop(leave);
+        assert!(given_back, "the node ended first");
+    });
 }
 
 #[test]
@@ -126,7 +151,6 @@ fn without_a_reference_to_spare_the_receiver_asks_for_its_own() {
     let got = third.adopt(&passed).unwrap();
     settle(&third);
     let period = everywire_dcom::exporter::PING_PERIOD;
-    use everywire_model::WireState;
     client.exporter.tend(Instant::now() + period * 2);
     settle(&client);
     assert_eq!(client.exporter.counts(), Counts::default());
