@@ -172,6 +172,11 @@ impl Server {
         }
     }
 
+    /// Whether the client has shown who it is, and has yet to say `BEGIN`.
+    pub fn knows_client(&self) -> bool {
+        matches!(self.stage, Stage::Begin(..))
+    }
+
     /// Why the last cookie asked for could not be offered; for the log of whoever runs the server, not for the peer.
     pub fn keyring_error(&self) -> Option<&KeyringError> {
         self.keyring.as_ref()

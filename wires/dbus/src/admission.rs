@@ -109,9 +109,13 @@ impl DbusSession {
     /// Takes the greeting off the input; whether it is over. When the server refuses all ways but names
     /// others, the way to try next is kept for `Session::again`.
     ///
+    /// What came may have lain unread for long, where this side was busy, and then the client can say its last word only after
+    /// its time. So the time begins anew when it is told that it is known; but once, as it can ask to begin from the start
+    /// again and again. Nobody gains by that who does not show who he is.
+    ///
     /// # Errors
     /// Authentication failed; the connection ends.
-    pub(crate) fn greet(&mut self, input: &mut BytesMut) -> Result<bool, Violation> {
+    pub(crate) fn greet(&mut self, now: Instant, input: &mut BytesMut) -> Result<bool, Violation> {
         let Stage::Greeting(greeting) = &mut self.stage else { return Ok(true) };
         let before = input.len();
         let mut retry = Vec::new();
@@ -124,7 +128,13 @@ impl DbusSession {
         let taken = before - input.len();
         let done = result.map_err(|wrong| wrong.violation(self.received))?;
         self.received += taken as u64;
-        let Some(Admission { mechanism, handles }) = done else { return Ok(false) };
+        let Some(Admission { mechanism, handles }) = done else {
+            if greeting.knows_client() && !std::mem::replace(&mut self.known, true) {
+                self.ready_by.stop();
+                self.ready_by.allow(now, limits::GREETING);
+            }
+            return Ok(false);
+        };
         let connecting = matches!(**greeting, Greeting::Client(_));
         self.handles = handles;
         if !connecting {

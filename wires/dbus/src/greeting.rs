@@ -32,6 +32,11 @@ pub(crate) struct Admission {
 }
 
 impl Greeting {
+    /// Whether a client has shown who it is, and has yet to end the greeting.
+    pub(crate) fn knows_client(&self) -> bool {
+        matches!(self, Self::Server(_, server) if server.knows_client())
+    }
+
     /// Takes what has come, and writes what is to be answered to `out`. What else a server that refuses would
     /// take is put into `retry`. Nothing, as long as the greeting is not over; what follows it stays in
     /// `input`.

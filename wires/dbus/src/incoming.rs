@@ -65,7 +65,7 @@ impl DbusSession {
                     return Ok(());
                 }
                 Stage::Greeting(_) => {
-                    let admitted = self.greet(input).inspect_err(|_| handles.clear())?;
+                    let admitted = self.greet(now, input).inspect_err(|_| handles.clear())?;
                     // What is passed before anybody knows who passes it is closed; what came in one piece with the last
                     // word of the greeting is of the first message.
                     if !admitted || !self.handles || input.is_empty() {

@@ -43,8 +43,8 @@ pub const HANDLES_PASSED: usize = 253;
 /// side, which waits just so, is no reason.
 pub const UNREAD: usize = 32 << 20;
 
-/// Time for the greeting of a peer that connected: authentication up to `BEGIN`. It is short, because nobody
-/// has shown yet who he is, and the place is held meanwhile.
+/// Time for the greeting of a peer that connected: authentication up to `OK`, and as much again up to `BEGIN`. It is short,
+/// because nobody has shown yet who he is, and the place is held meanwhile.
 pub const GREETING: Duration = Duration::from_secs(5);
 
 /// Time for the answers of a server or a bus until this side may call. A bus may be busy, or just starting.

@@ -91,6 +91,8 @@ pub(crate) struct DbusSession {
     pub(crate) missing: usize,
     /// When this side must be let in, or the peer must have shown who it is, and seconds given for it.
     pub(crate) ready_by: MessageClock,
+    /// Whether the peer has shown who it is, and had its time anew for that.
+    pub(crate) known: bool,
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: MessageClock,
     /// The header of the last answer.
