@@ -238,7 +238,9 @@ fn honest(server: &Server) {
     let node: Node = Node::builder().deadline(Some(PATIENCE)).build().into();
     let object = node.connect::<dyn IRemoteObject>(&server.reference("IRemoteObject")).expect("it parses");
     for _ in 0..20 {
-        assert_eq!(object.get_bytes(100).expect("an honest call").len(), 100);
+        let bytes = object.get_bytes(100);
+        let bytes = bytes.unwrap_or_else(|failure| panic!("an honest call: {failure}\n{}", server.log()));
+        assert_eq!(bytes.len(), 100);
     }
 }
 
