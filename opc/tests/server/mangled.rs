@@ -132,25 +132,71 @@ fn a_lone_surrogate_in_a_wide_string_is_refused() {
     is_served(&relayed.site);
 }
 
+/// One that is no text, among values that are fine, is judged alone.
 #[test]
-fn a_lone_surrogate_in_a_bstr_is_refused() {
+fn a_bstr_that_is_no_text_is_a_bad_type_for_its_item_alone() {
     let relayed = Relayed::new();
     let name = everywire_opc::Item::new("Text", everywire_opc::VarType::BSTR).writable();
     relayed.site.table.add(name, "before");
-    let added = relayed.group.add_items(&[def("Text", 1)]).expect("it lives").value.0;
+    let added =
+        relayed.group.add_items(&[def("Text", 1), def("Tank.Setpoint", 2)]).expect("it lives").value.0;
+    let handles = [added[0].server, added[1].server];
     let io = relayed.group.query::<dyn IOPCSyncIO>().expect("it can be asked").expect("it has it");
-    let write = || io.write(&[added[0].server], &[Data::from(TEXT).to_variant()]);
-    for lone in [0xd800, 0xdc00] {
-        let written = relayed.mangled(&wide(&UNITS), &wide(&[0x51, lone, 0x51]), write);
-        assert!(is_malformed(&written.expect_err("no text")), "{lone:x}");
-        assert_eq!(relayed.site.table.get("Text").map(|value| value.data), Some("before".into()));
+    let write = |number: i16| {
+        let values = [Data::from(TEXT).to_variant(), Data::I2(number).to_variant()];
+        io.write(&handles, &values).map(|written| (written.code, written.value))
+    };
+    // A half of a surrogate pair, either half, and an odd number of octets.
+    let head = words(&[3, 6, 3]);
+    let blob = |head: &[u8], units: [u16; 3]| [head, &wide(&units)].concat();
+    for (number, other) in [
+        blob(&head, [0x51, 0xd800, 0x51]),
+        blob(&head, [0x51, 0xdc00, 0x51]),
+        blob(&words(&[3, 5, 3]), UNITS),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let number = i16::try_from(number).expect("few");
+        let written = relayed.mangled(&blob(&head, UNITS), other, || write(number));
+        assert_eq!(written.expect("an answer"), (1, vec![Code::BAD_TYPE.signed(), 0]));
+        let values =
+            ["Text", "Tank.Setpoint"].map(|name| relayed.site.table.get(name).map(|value| value.data));
+        assert_eq!(values, [Some("before".into()), Some(Data::I2(number))]);
     }
-    // A reply with one is no reason for a client to fall over.
-    assert_eq!(write().expect("it lives").value, [0]);
-    let read = || io.read(OPCDATASOURCE::OpcDsCache, &[added[0].server]);
-    let told = relayed.mangled(&wide(&UNITS), &wide(&[0x51, 0xdfff, 0x51]), read);
-    assert!(is_malformed(&told.expect_err("no text")));
-    assert_eq!(read().expect("it lives").value.1, [0]);
+    // So is one in an answer, by a client.
+    assert_eq!(write(7).expect("it lives"), (0, vec![0, 0]));
+    let read = || io.read(OPCDATASOURCE::OpcDsCache, &handles);
+    let told = relayed.mangled(&wide(&UNITS), &wide(&[0x51, 0xdfff, 0x51]), read).expect("an answer").value.0;
+    let told: Vec<_> = told.iter().map(|state| Data::from_variant(&state.value)).collect();
+    assert_eq!(told, [Err(Code::BAD_TYPE), Ok(Data::I2(7))]);
+    assert_eq!(read().expect("it lives").value.1, [0, 0]);
+    is_served(&relayed.site);
+}
+
+/// A record, and an array of them, which nobody can write here.
+#[test]
+fn a_record_is_a_bad_type_for_its_item_alone() {
+    let relayed = Relayed::new();
+    let name = everywire_opc::Item::new("Text", everywire_opc::VarType::BSTR).writable();
+    relayed.site.table.add(name, "before");
+    let added =
+        relayed.group.add_items(&[def("Text", 1), def("Tank.Setpoint", 2)]).expect("it lives").value.0;
+    let io = relayed.group.query::<dyn IOPCSyncIO>().expect("it can be asked").expect("it has it");
+    // What stands there of a text of six units has as many octets as a record of four (MS-OAUT 2.2.28.2.1).
+    let text = "Q\u{4711}QQQQ";
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let blob = [words(&[6, 12, 6]), wide(&units)].concat();
+    let record = words(&[0, 4, 0, 2, 4, 0x0403_0201]);
+    let values = [Data::from(text).to_variant(), Data::I2(5).to_variant()];
+    for vt in [36, 36 | 0x4000] {
+        let written = relayed.mangled(&words(&[8, 0, 8]), &words(&[vt, 0, vt]), || {
+            let write = || io.write(&[added[0].server, added[1].server], &values);
+            relayed.mangled(&blob, &record, write)
+        });
+        let written = written.expect("an answer");
+        assert_eq!((written.code, written.value), (1, vec![Code::BAD_TYPE.signed(), 0]), "{vt:x}");
+    }
     is_served(&relayed.site);
 }
 

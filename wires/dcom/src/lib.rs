@@ -5,7 +5,7 @@
 //! of `everywire-auth`; transfer syntax NDR 2.0 (32 bits), in both byte orders on reading; activation, OXID
 //! resolution, reference counting and pings in both roles; connection points as subscriptions; `IDispatch`
 //! and type information for every object served; endpoint mapper and management interface, all behind one
-//! port. Not supported: NDR64, the connectionless protocol, named pipes, VT_RECORD, custom marshalling.
+//! port. Not supported: NDR64, the connectionless protocol, named pipes, the fields of a VT_RECORD, custom marshalling.
 //! `docs/wires/dcom.md` says which peers were seen working.
 //!
 //! [`address`] reads references and places, [`session`] has the state machines of both roles, [`exporter`]

@@ -112,6 +112,65 @@ fn a_decimal_in_a_variant_stands_at_a_multiple_of_eight() {
     assert_eq!(failure.kind(), Kind::Unsupported, "SAFEARRAYs of DECIMAL are forbidden");
 }
 
+/// A VARIANT of the type with this discriminant, read, and written as the same octets again.
+#[track_caller]
+fn kept(vt: &str, discriminant: &str, rest: &str) -> Value {
+    let list = parameters(&[("v", Shape::Variant)]);
+    // clSize counts all from itself on, in units of 8 octets.
+    let size = u8::try_from((20 + unhex(rest).len()).div_ceil(8)).unwrap();
+    let head = format!("55736572 00000000 {size:02x}000000 00000000 {vt} 000000000000 {discriminant}");
+    let bytes = unhex(&(head + rest));
+    let (read, rest) = decode(&bytes, true, &list).unwrap();
+    assert_eq!(rest, 0);
+    assert_eq!(encode(&read, true, &list), bytes);
+    common::withstands(&bytes, true, &list);
+    read
+}
+
+/// What its octets mean, nobody here knows; but what stands beside a record can be read all the same.
+#[test]
+fn records_travel_as_their_octets() {
+    // fFlags, clSize, pRecInfo, pRecord; the OBJREF of the description, and the record.
+    let one = "00000000 03000000 04000200 08000200  05000000 05000000 0102030405 000000  03000000 0a0b0c";
+    for (vt, discriminant) in [("2400", "24000000"), ("2440", "24400000")] {
+        let read = kept(vt, discriminant, &format!("00000200 {one}"));
+        // All of it is there: the description, and the record.
+        let read = format!("{read:?}");
+        assert!(read.contains("wireBRECORD") && read.contains("pRecInfo"), "{read}");
+    }
+    kept("2400", "24000000", "00000200 00000000 00000000 00000000 00000000");
+    kept("2400", "24000000", "00000000");
+    // A SAFEARRAY of two, of which one is not there.
+    let array =
+        "00000200 04000200 01000000 0100 a000 04000000 00002400 24000000 02000000 08000200 02000000 00000000
+        02000000 0c000200 00000000";
+    let one = "00000000 03000000 00000000 10000200 03000000 0a0b0c";
+    kept("2420", "00200000", &format!("{array} {one}"));
+}
+
+/// A BSTR may hold any octets, and some do; in a VARIANT it is no reason to refuse what stands beside it.
+#[test]
+fn a_bstr_that_is_no_text_is_octets_in_a_variant() {
+    for blob in [
+        // One octet and a half unit; a half of a surrogate pair.
+        "02000000 03000000 02000000 6100 6200",
+        "03000000 06000000 03000000 6100 00d8 6200",
+        "01000000 02000000 01000000 00dc",
+    ] {
+        kept("0800", "08000000", &format!("00000200 {blob}"));
+        kept("0840", "08400000", &format!("00000200 04000200 {blob}"));
+    }
+    let array =
+        "00000200 04000200 01000000 0100 8001 04000000 00000800 08000000 02000000 08000200 02000000 00000000
+        02000000 0c000200 10000200";
+    let (even, other) = ("01000000 02000000 01000000 6100 0000", "01000000 01000000 01000000 6100");
+    kept("0820", "00200000", &format!("{array} {even} {other}"));
+    // Text stays text, whatever planes it is of.
+    let list = parameters(&[("v", Shape::Variant)]);
+    let face = variant(bstr(), text("\u{1f600}"));
+    survives(&list, &record(&[face]));
+}
+
 /// Typed values open each row by the shape that the contract has for it, which is an alias.
 #[test]
 fn rows_of_rows_are_read_into_typed_lists() {

@@ -492,7 +492,13 @@ impl<'a> Source<'a> for NdrSource<'a> {
         let Some(Frame { kind: Kind::Variant, side: SourceState { vt, .. }, .. }) = self.frames.last() else {
             return self.wrong(Violation::Misuse);
         };
-        let shape = variant::shape_of(*vt, self.dimensions(*vt))?;
+        let vt = *vt;
+        let dimensions = self.dimensions(vt);
+        let shape = if self.has_other_bstr(vt) {
+            variant::shape_of_blobs(vt, dimensions)?
+        } else {
+            variant::shape_of(vt, dimensions)?
+        };
         if let Some(frame) = self.frames.last_mut() {
             frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
         }

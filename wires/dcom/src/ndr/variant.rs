@@ -1,20 +1,22 @@
 //! The automation types: VARTYPEs and what they are in neutral terms (MS-OAUT 2.2.7, 2.2.29, 2.2.30).
 //!
 //! What is in a VARIANT says its type by a VARTYPE; a neutral value says it by its shape. `shape_of` and
-//! `type_of` go back and forth. Both refuse records (VT_RECORD), whose layout is in a type library of the
-//! peer, and everything that is no automation type.
+//! `type_of` go back and forth. Both refuse everything that is no automation type.
 //!
 //! States: none.
 //!
 //! Invariants: `type_of(shape_of(vt))` is `vt` again for each type that is taken, since the types that share
 //! a plain shape (CURRENCY and VT_I8, DATE and VT_R8) are told apart by the name of an alias. `plain` knows
 //! exactly those that are one number, or nothing.
+//!
+//! A record (VT_RECORD), and a BSTR that is no text, are the structs that stand on the wire, with their octets. So one of them fails no
+//! more than itself: whoever takes many VARIANTs in one call (IOPCSyncIO::Write) can judge each alone.
 
 use super::layout::last_part;
 use crate::violations::unsupported;
 use everywire_model::describe::{alias, named, record, structure};
 use everywire_model::shape::{
-    Alias, Hold, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text, TextKind,
+    Alias, Hold, Order, Pointer, PointerKind, Referent, Sequence, Shape, Struct, Text, TextKind,
 };
 use everywire_model::visit::Visit;
 use std::borrow::Cow;
@@ -29,9 +31,11 @@ pub(super) const BYREF: u16 = 0x4000;
 pub(super) const BOOL: u16 = 11;
 /// VT_VARIANT: never the type of a VARIANT alone, only of what `BYREF` points to or of an array's elements.
 pub(super) const VARIANT: u16 = 12;
+/// VT_BSTR: text, as most write it, but any octets are allowed.
+pub(super) const BSTR: u16 = 8;
 /// VT_DECIMAL: 16 octets, of which the first two are not used.
 pub(super) const DECIMAL: u16 = 14;
-/// VT_RECORD: a user's struct. It is known only to be refused with a hint.
+/// VT_RECORD: a user's struct, whose layout is in a type library of the peer.
 const RECORD: u16 = 36;
 
 /// `sfType` of a SAFEARRAY of interface pointers that also says of which interface (SF_HAVEIID).
@@ -73,6 +77,38 @@ static DECIMAL_ALIAS: Alias = named("DECIMAL", "", structure(&DECIMAL_STRUCT));
 /// A DECIMAL, as a VARIANT holds it.
 pub(crate) const DECIMAL_SHAPE: Shape = alias(&DECIMAL_ALIAS);
 
+// A record as it travels (MS-OAUT 2.2.28.2.1): its octets, and an interface pointer (IRecordInfo) to what describes them.
+static OCTETS_OF_POINTER: Sequence = sized(Shape::U8, "ulCntData");
+static INTERFACE_POINTER: Struct = record!("MInterfacePointer", "", {
+    "ulCntData": Shape::U32, "abData": Shape::Sequence(Hold::Static(&OCTETS_OF_POINTER)),
+});
+static TO_INTERFACE_POINTER: Pointer = unique(structure(&INTERFACE_POINTER));
+static OCTETS_OF_RECORD: Sequence = sized(Shape::U8, "clSize");
+static TO_OCTETS: Pointer = unique(Shape::Sequence(Hold::Static(&OCTETS_OF_RECORD)));
+static RECORD_STRUCT: Struct = record!("wireBRECORD", "", {
+    "fFlags": Shape::U32, "clSize": Shape::U32,
+    "pRecInfo": Shape::Pointer(Hold::Static(&TO_INTERFACE_POINTER)), "pRecord": Shape::Pointer(Hold::Static(&TO_OCTETS)),
+});
+static TO_RECORD: Pointer = unique(structure(&RECORD_STRUCT));
+static RECORD_SHAPE: Shape = Shape::Pointer(Hold::Static(&TO_RECORD));
+// `VT_BYREF | VT_RECORD` has no pointer more on the wire (MS-OAUT 2.2.29.2).
+static RECORD_BY_REFERENCE: Alias = named("VT_BYREF", "", Shape::Pointer(Hold::Static(&TO_RECORD)));
+
+// A BSTR as it travels (MS-OAUT 2.2.23.1), whatever its octets are.
+static UNITS: Sequence = sized(Shape::U16, "clSize");
+static BLOB: Struct = record!("FLAGGED_WORD_BLOB", "", {
+    "cBytes": Shape::U32, "clSize": Shape::U32, "asData": Shape::Sequence(Hold::Static(&UNITS)),
+});
+static TO_BLOB: Pointer = unique(structure(&BLOB));
+
+const fn unique(target: Shape) -> Pointer {
+    Pointer { kind: PointerKind::Unique, target }
+}
+
+const fn sized(element: Shape, size: &'static str) -> Sequence {
+    Sequence { element, bound: None, order: Order::Conformant, size: Some(Cow::Borrowed(size)) }
+}
+
 /// Whether a struct is laid out as a DECIMAL: the only one that a VARIANT holds as it is (MS-OAUT 2.2.26).
 pub(crate) fn is_decimal(shape: &Struct) -> bool {
     let widths = shape.fields.iter().map(|field| field.shape.width());
@@ -83,16 +119,29 @@ pub(crate) fn is_decimal(shape: &Struct) -> bool {
 /// A reference to a VARIANT is `Shape::Variant` itself: that is how a VARIANT inside of a VARIANT travels.
 pub(crate) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
     let base = vt & !(ARRAY | BYREF);
+    match (vt & ARRAY != 0, base) {
+        (false, VARIANT) if vt & BYREF != 0 => Ok(Shape::Variant),
+        (false, RECORD) if vt & BYREF != 0 => Ok(alias(&RECORD_BY_REFERENCE)),
+        (true, VARIANT) => composed(vt, dimensions, Shape::Variant),
+        (_, RECORD) => composed(vt, dimensions, RECORD_SHAPE.clone()),
+        _ => composed(vt, dimensions, scalar(base)?),
+    }
+}
+
+/// The shape of a VARIANT's content that is a BSTR, or has some, of which one at least is no text: all are what stands on the wire.
+pub(super) fn shape_of_blobs(vt: u16, dimensions: u32) -> Visit<Shape> {
+    composed(vt, dimensions, Shape::Pointer(Hold::Static(&TO_BLOB)))
+}
+
+/// A SAFEARRAY of these and a reference to them, as far as the type says so.
+fn composed(vt: u16, dimensions: u32, element: Shape) -> Visit<Shape> {
+    let base = vt & !(ARRAY | BYREF);
     let content = match (vt & ARRAY != 0, base) {
-        (false, VARIANT) if vt & BYREF != 0 => return Ok(Shape::Variant),
-        (false, _) => scalar(base)?,
+        (false, _) => element,
         // A SAFEARRAY of nothing does not exist, and one of DECIMALs has no form on the wire (MS-OAUT
         // 2.2.30).
         (true, 0 | 1 | DECIMAL) => return Err(refused(vt)),
-        (true, _) => {
-            let element = if base == VARIANT { Shape::Variant } else { scalar(base)? };
-            (0..dimensions).fold(element, |element, _| Shape::sequence(element))
-        }
+        (true, _) => (0..dimensions).fold(element, |element, _| Shape::sequence(element)),
     };
     match (vt & BYREF, base) {
         (0, _) => Ok(content),
@@ -103,13 +152,7 @@ pub(crate) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
 
 #[cold]
 fn refused(vt: u16) -> everywire_model::Failure {
-    match vt & !(ARRAY | BYREF) {
-        // How its octets are to be read stands in a type library that the peer registered.
-        RECORD => unsupported("a record in a VARIANT or SAFEARRAY (VT_RECORD)").with_hint(
-            "pass an array of its members (VT_ARRAY | VT_VARIANT), in their order, or call the interface by number",
-        ),
-        _ => unsupported(format_args!("a VARIANT of type 0x{vt:04x}")),
-    }
+    unsupported(format_args!("a VARIANT of type 0x{vt:04x}"))
 }
 
 /// What has a VARTYPE, which is the index, and no parts: its shape, and the bytes of one that is a number; 0 for what has no value.
@@ -163,6 +206,7 @@ pub(crate) fn type_of(shape: &Shape) -> Visit<u16> {
             ("INT", Shape::I32) => 22,
             ("UINT", Shape::U32) => 23,
             ("DECIMAL", Shape::Struct(shape)) if is_decimal(shape) => DECIMAL,
+            ("VT_BYREF", target) if is_pointer_to(target, &RECORD_STRUCT) => BYREF | RECORD,
             _ => return type_of(&alias.target),
         },
         Shape::Void => EMPTY,
@@ -188,7 +232,11 @@ pub(crate) fn type_of(shape: &Shape) -> Visit<u16> {
         {
             DECIMAL
         }
+        pointer if is_pointer_to(pointer, &RECORD_STRUCT) => RECORD,
+        pointer if is_pointer_to(pointer, &BLOB) => BSTR,
         Shape::Pointer(pointer) => match type_of(&pointer.target)? {
+            // It would be the same on the wire as the record itself.
+            RECORD => return Err(unsupported("such a pointer in a VARIANT")),
             vt if vt == BYREF | VARIANT => vt,
             vt if vt & BYREF == 0 && vt > 1 => BYREF | vt,
             _ => return Err(unsupported("such a pointer in a VARIANT")),
@@ -196,6 +244,14 @@ pub(crate) fn type_of(shape: &Shape) -> Visit<u16> {
         Shape::Sequence(sequence) => ARRAY | element_type(sequence)?,
         other => return Err(unsupported(format_args!("{} in a VARIANT", other.noun()))),
     })
+}
+
+/// Whether a shape is a pointer to a struct of this name with these fields, which travels as that one.
+fn is_pointer_to(shape: &Shape, wanted: &Struct) -> bool {
+    let Shape::Pointer(pointer) = shape else { return false };
+    let Shape::Struct(found) = pointer.target.resolved() else { return false };
+    let names = |shape: &'_ Struct| shape.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    last_part(&found.name) == wanted.name && names(found) == names(wanted)
 }
 
 /// The VARTYPE of the elements of a SAFEARRAY, whatever its dimensions.
@@ -233,7 +289,7 @@ pub(super) struct ArrayFeatures {
     /// the same width.
     pub(super) sf_type: u32,
     /// `fFeatures`: which kind of pointers the elements are (0x100 BSTR, 0x200 IUnknown, 0x400 IDispatch,
-    /// 0x800 VARIANT), and that the VARTYPE is kept.
+    /// 0x800 VARIANT, 0x20 records), and that the VARTYPE is kept.
     pub(super) features: u16,
     /// `cbElements`: bytes of an element in memory.
     pub(super) size: u32,
@@ -253,6 +309,8 @@ pub(super) fn safearray_of(element: u16) -> Visit<ArrayFeatures> {
         9 => (9, 0x400, 4, Some(4)),
         VARIANT => (12, 0x800, 16, Some(8)),
         13 => (13, 0x200, 4, Some(4)),
+        // How large one is in memory, its description says.
+        RECORD => (36, 0x20, 4, Some(4)),
         _ => return Err(refused(ARRAY | element)),
     };
     let width = if deferred.is_some() { 4 } else { size as usize };

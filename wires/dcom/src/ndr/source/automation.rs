@@ -114,6 +114,42 @@ impl<'a> NdrSource<'a> {
         if vt & ARRAY == 0 { 1 } else { count().unwrap_or(1) }
     }
 
+    /// Whether the VARIANT just opened is a BSTR that is no text, or holds one in a SAFEARRAY: an odd number of octets, or a half of a
+    /// surrogate pair. As with dimensions, the shape must be known before; what is wrong otherwise, reading it finds.
+    pub(super) fn has_other_bstr(&self, vt: u16) -> bool {
+        if vt & !(ARRAY | BYREF) != variant::BSTR || self.window.wine {
+            return false;
+        }
+        let mut ahead = self.window;
+        let mut count = 1;
+        for _ in 0..usize::from(vt & ARRAY != 0) + usize::from(vt & BYREF != 0) {
+            if !ahead.u32().is_ok_and(|id| id != 0) {
+                return false;
+            }
+        }
+        if vt & ARRAY != 0 {
+            let Some(found) = bstrs(&mut ahead) else { return false };
+            count = found;
+        }
+        // The pointers stand together, and what is behind them follows.
+        let mut behind = ahead;
+        if behind.take(count.saturating_mul(4)).is_err() {
+            return false;
+        }
+        for _ in 0..count {
+            match ahead.u32() {
+                Ok(0) => {}
+                Ok(_) => match is_text(&mut behind) {
+                    Some(true) => {}
+                    Some(false) => return true,
+                    None => return false,
+                },
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
     /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1).
     pub(super) fn blob(&mut self) -> Visit<Cow<'a, str>> {
         let outer = std::mem::replace(&mut self.window.little, true);
@@ -124,10 +160,10 @@ impl<'a> NdrSource<'a> {
         if conformance != units || !(null || bytes.div_ceil(2) == units) {
             return self.wrong(Violation::BadBstr);
         }
+        let text = self.wide(units as usize)?;
         if !null && bytes % 2 != 0 {
             return Err(unsupported("BSTRs that hold an odd number of bytes"));
         }
-        let text = self.wide(units as usize)?;
         self.window.little = outer;
         Ok(text)
     }
@@ -287,6 +323,33 @@ struct Elements {
     bounds: Vec<usize>,
     total: u32,
     holding: ArrayFeatures,
+}
+
+/// Passes over a SAFEARRAY of BSTRs (MS-OAUT 2.2.30.10) up to its elements, behind its first pointer; how many they are.
+fn bstrs(window: &mut Window<'_>) -> Option<usize> {
+    let present = |window: &mut Window<'_>| window.u32().ok().filter(|id| *id != 0);
+    present(window)?;
+    let dimensions = window.u32().ok().filter(|count| (1..=SAFEARRAY_DIMENSIONS).contains(count))?;
+    // Dimensions and features, the size of an element, locks, the type, and how many there are.
+    window.take(20).ok()?;
+    present(window)?;
+    window.take(8 * dimensions as usize).ok()?;
+    Some(window.u32().ok()? as usize)
+}
+
+/// Passes over a FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1); whether it is text.
+fn is_text(window: &mut Window<'_>) -> Option<bool> {
+    let _maximum = window.u32().ok()?;
+    let bytes = window.u32().ok()?;
+    let units = window.u32().ok()?;
+    let raw = window.take(usize::try_from(units).ok()?.checked_mul(2)?).ok()?;
+    let is_even = bytes % 2 == 0 || (bytes == variant::NULL_BSTR && units == 0);
+    // Few texts have any.
+    let surrogate = |pair: &[u8]| pair.last().is_some_and(|high| matches!(high, 0xd8..=0xdf));
+    let odd = raw.chunks_exact(2).position(surrogate);
+    let rest = odd.and_then(|at| raw.get(2 * at..)).unwrap_or_default();
+    let units = rest.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(u16::from_le_bytes);
+    Some(is_even && char::decode_utf16(units).all(|unit| unit.is_ok()))
 }
 
 /// A wireVARIANT that holds one number (MS-OAUT 2.2.29.1), from the padding before it to its last byte; nothing if it is something else,
