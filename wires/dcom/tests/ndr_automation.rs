@@ -171,6 +171,33 @@ fn a_bstr_that_is_no_text_is_octets_in_a_variant() {
     survives(&list, &record(&[face]));
 }
 
+/// Indices of SAFEARRAYs begin with any number, and stay so where a value of them goes on.
+#[test]
+fn lower_bounds_of_arrays_in_variants_are_kept() {
+    let head = "00000200 04000200 01000000 0100 8000 04000000 00000300 03000000 02000000 08000200 02000000";
+    // From 1, and from -5, also by reference.
+    for lower in ["01000000", "fbffffff"] {
+        kept("0320", "00200000", &format!("{head} {lower} 02000000 07000000 08000000"));
+    }
+    let head =
+        "00000200 04000200 08000200 01000000 0100 8000 01000000 00001100 10000000 02000000 0c000200 02000000";
+    // Octets, which are taken together.
+    kept("1160", "00600000", &format!("{head} 01000000 02000000 0708"));
+    // Two rows from 1 of three columns from -1: the leftmost dimension stands last.
+    let head = "00000200 04000200 02000000 0200 8000 02000000 00000200 02000000 06000000 08000200";
+    let bounds = "03000000 ffffffff 02000000 01000000";
+    let read = kept("0220", "00200000", &format!("{head} {bounds} 06000000 0100 0400 0200 0500 0300 0600"));
+    assert_eq!(
+        unnamed(&read),
+        record(&[variant(sequence(sequence(Shape::I16)), grid(&[&[1, 2, 3], &[4, 5, 6]]))])
+    );
+    // An array in an array has its own.
+    let inner = "09000000 00000000 0320 000000000000 00200000 0c000200 10000200 01000000 0100 8000 04000000
+        00000300 03000000 01000000 14000200 01000000 02000000 01000000 07000000";
+    let head = "00000200 04000200 01000000 0100 8008 10000000 00000c00 0c000000 01000000 08000200 01000000";
+    kept("0c20", "00200000", &format!("{head} 03000000 01000000 55736572 {inner}"));
+}
+
 /// Typed values open each row by the shape that the contract has for it, which is an alias.
 #[test]
 fn rows_of_rows_are_read_into_typed_lists() {

@@ -137,7 +137,8 @@ fn both_ways_to_read_find_the_same_values_and_faults() {
         let whole = typed().write(little);
         let agree = |bytes: &[u8], what: &dyn std::fmt::Display| {
             let (quick, slow) = (
-                Typed::read(bytes, little, Budget::default()).map(|read| read.value()),
+                Typed::read(bytes, little, Budget::default())
+                    .map(|read| crate::common::unnamed(&read.value())),
                 crate::common::decode(bytes, little, &shape()).map(|(read, _)| crate::common::unnamed(&read)),
             );
             match (quick, slow) {

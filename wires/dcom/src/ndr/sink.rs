@@ -81,6 +81,8 @@ pub struct NdrSink {
     status: i32,
     /// The maximum count of the next sequence, where it may have fewer elements.
     room: u32,
+    /// Of the VARIANT just opened, if it is a SAFEARRAY whose indices do not begin with 0: with what each begins, the leftmost first.
+    lower_bounds: Vec<i32>,
 }
 
 macro_rules! number {
@@ -177,6 +179,7 @@ impl NdrSink {
             pointed: false,
             status: 0,
             room: 0,
+            lower_bounds: Vec::new(),
         }
     }
 

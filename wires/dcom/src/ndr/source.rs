@@ -499,6 +499,8 @@ impl<'a> Source<'a> for NdrSource<'a> {
         } else {
             variant::shape_of(vt, dimensions)?
         };
+        let bounds = self.lower_bounds(vt);
+        let shape = if bounds.is_empty() { shape } else { variant::with_lower_bounds(shape, &bounds) };
         if let Some(frame) = self.frames.last_mut() {
             frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
         }

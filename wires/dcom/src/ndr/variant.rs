@@ -133,6 +133,37 @@ pub(super) fn shape_of_blobs(vt: u16, dimensions: u32) -> Visit<Shape> {
     composed(vt, dimensions, Shape::Pointer(Hold::Static(&TO_BLOB)))
 }
 
+/// The remark on the shape of a SAFEARRAY in a VARIANT whose indices do not all begin with 0: `#from`, and the lower bound of each
+/// dimension, the leftmost first. A remark goes wherever the shape goes, so bounds come back to this wire as they were.
+const FROM: &str = "#from";
+
+/// The shape of a VARIANT's content with the lower bounds of the SAFEARRAY that it is, or refers to.
+pub(super) fn with_lower_bounds(shape: Shape, bounds: &[i32]) -> Shape {
+    match shape {
+        Shape::Pointer(pointer) => {
+            let target = with_lower_bounds(pointer.target.clone(), bounds);
+            Shape::Pointer(Hold::new(Pointer { kind: pointer.kind, target }))
+        }
+        target => {
+            let id = bounds.iter().fold(FROM.to_owned(), |id, bound| format!("{id} {bound}")).into();
+            Shape::Alias(Hold::new(Alias { name: Cow::Borrowed(""), id, target }))
+        }
+    }
+}
+
+/// What [`with_lower_bounds`] said of a shape; nothing where all are 0.
+pub(super) fn lower_bounds(shape: &Shape) -> Vec<i32> {
+    match shape {
+        Shape::Pointer(pointer) => lower_bounds(&pointer.target),
+        Shape::Alias(alias) if alias.name.is_empty() && alias.id.starts_with(FROM) => {
+            let told = alias.id.split(' ').skip(1).map(str::parse);
+            told.collect::<Result<_, _>>().unwrap_or_default()
+        }
+        Shape::Alias(alias) => lower_bounds(&alias.target),
+        _ => Vec::new(),
+    }
+}
+
 /// A SAFEARRAY of these and a reference to them, as far as the type says so.
 fn composed(vt: u16, dimensions: u32, element: Shape) -> Visit<Shape> {
     let base = vt & !(ARRAY | BYREF);

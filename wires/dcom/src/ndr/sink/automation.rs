@@ -96,6 +96,7 @@ impl NdrSink {
     /// `shape` is that of the content: one value is to come, or none if it is empty.
     pub(super) fn variant_header(&mut self, shape: &Shape) -> Visit<()> {
         let vt = variant::type_of(shape)?;
+        self.lower_bounds = if vt & variant::ARRAY == 0 { Vec::new() } else { variant::lower_bounds(shape) };
         match self.frames.last_mut() {
             Some(frame) if frame.kind == Kind::Variant => {
                 frame.left = usize::from(!matches!(shape.resolved(), Shape::Void));
@@ -194,9 +195,12 @@ impl NdrSink {
         self.u32(count);
         self.referent_id();
         let bounds_at = self.segment().len();
-        for _ in 0..dimensions {
+        let mut bounds = std::mem::take(&mut self.lower_bounds);
+        // Of another array, if they are not as many. The leftmost dimension stands last.
+        bounds.resize(dimensions, 0);
+        for bound in bounds.iter().rev() {
             self.u32(count);
-            self.u32(0);
+            self.u32(bound.cast_unsigned());
         }
         let sizes = [first_size, self.segment().len()];
         self.u32(count);

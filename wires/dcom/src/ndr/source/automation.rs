@@ -128,8 +128,9 @@ impl<'a> NdrSource<'a> {
             }
         }
         if vt & ARRAY != 0 {
-            let Some(found) = bstrs(&mut ahead) else { return false };
-            count = found;
+            let elements = bounds_of(&mut ahead).and_then(|_| ahead.u32().ok());
+            let Some(found) = elements else { return false };
+            count = found as usize;
         }
         // The pointers stand together, and what is behind them follows.
         let mut behind = ahead;
@@ -148,6 +149,19 @@ impl<'a> NdrSource<'a> {
             }
         }
         false
+    }
+
+    /// The lower bounds of the SAFEARRAY that the VARIANT just opened holds, the leftmost dimension first; empty if all are 0.
+    pub(super) fn lower_bounds(&self, vt: u16) -> Vec<i32> {
+        let mut ahead = self.window;
+        let pointers = if vt & BYREF == 0 { 1 } else { 2 };
+        if vt & ARRAY == 0 || !(0..pointers).all(|_| ahead.u32().is_ok_and(|id| id != 0)) {
+            return Vec::new();
+        }
+        let mut bounds = bounds_of(&mut ahead).unwrap_or_default();
+        // The leftmost dimension stands last.
+        bounds.reverse();
+        if bounds.iter().all(|bound| *bound == 0) { Vec::new() } else { bounds }
     }
 
     /// FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1).
@@ -325,16 +339,21 @@ struct Elements {
     holding: ArrayFeatures,
 }
 
-/// Passes over a SAFEARRAY of BSTRs (MS-OAUT 2.2.30.10) up to its elements, behind its first pointer; how many they are.
-fn bstrs(window: &mut Window<'_>) -> Option<usize> {
+/// Passes over a SAFEARRAY (MS-OAUT 2.2.30.10) up to its elements, behind its first pointer; the lower bounds as they stand there.
+fn bounds_of(window: &mut Window<'_>) -> Option<Vec<i32>> {
     let present = |window: &mut Window<'_>| window.u32().ok().filter(|id| *id != 0);
     present(window)?;
     let dimensions = window.u32().ok().filter(|count| (1..=SAFEARRAY_DIMENSIONS).contains(count))?;
-    // Dimensions and features, the size of an element, locks, the type, and how many there are.
-    window.take(20).ok()?;
+    // Dimensions, features, the size of an element, locks.
+    window.take(12).ok()?;
+    if window.u32().ok()? == HAVE_IID {
+        window.take(16).ok()?;
+    }
+    // How many elements there are.
+    window.take(4).ok()?;
     present(window)?;
-    window.take(8 * dimensions as usize).ok()?;
-    Some(window.u32().ok()? as usize)
+    let bound = |_| window.u32().and_then(|_| window.i32()).ok();
+    (0..dimensions).map(bound).collect()
 }
 
 /// Passes over a FLAGGED_WORD_BLOB (MS-OAUT 2.2.23.1); whether it is text.
