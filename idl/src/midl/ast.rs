@@ -25,7 +25,7 @@ pub(super) struct Attribute {
     pub(super) spec: Option<TypeSpec>,
     /// Whether a value calls a function. Names that are declared together ask each time, so it is looked up once.
     pub(super) calls: bool,
-    /// The text of a version.
+    /// The text of a version or of a default, as it is written.
     pub(super) text: String,
 }
 

@@ -22,6 +22,7 @@ mod dispids;
 mod ids;
 mod known;
 mod made;
+mod omitted;
 mod parser;
 mod print;
 mod recognition;
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 pub use ids::{CLASSES, INTERFACES, LIBRARIES, clsid_of_key, iid, iid_of_id, sink_iid};
 pub use made::listener_of;
+pub use omitted::{default_of, is_optional};
 pub use print::print;
 pub use recognition::is_midl;
 

@@ -17,6 +17,7 @@ mod midl_again;
 mod midl_attributes;
 mod midl_corpus;
 mod midl_files;
+mod midl_omitted;
 mod omniidl;
 mod pidl;
 mod preprocessor;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod discovered;
+mod omitted;
 mod undelivered;
 
 use everywire_dcom::bindings::DualStringArray;

@@ -11,6 +11,7 @@
 //! Accessors of properties get the prefixes `get_`, `put_` and `putref_`, as type libraries name them in C++.
 
 use super::super::ast::{Attribute, Expr, Member, Method, TypeKind, TypeSpec, find, has};
+use super::super::omitted;
 use super::places::Role;
 use super::types::{BINDING, HANDLE};
 use super::{Builder, MS_UNION, Ty, doc, is_named};
@@ -91,20 +92,23 @@ impl Builder<'_> {
         operation.id = self.dispid(attributes)?;
         // `maybe`: the caller waits for nothing, so there can be no result.
         operation.oneway = has(attributes, "maybe") && operation.results.fields().is_empty();
-        operation.notes = self.successes(attributes, style)?;
+        let mut notes = omitted::notes(attributes, method.parameters.as_deref().unwrap_or_default());
+        notes.extend(self.successes(attributes, style)?);
+        operation.notes = Notes::Owned(notes);
         Some((operation, access))
     }
 
     /// `success(S_FALSE, ...)` of a method that succeeds in more than one way, as a note. The codes stay
     /// expressions, since they may be names of constants.
-    fn successes(&mut self, attributes: &[Attribute], style: Style) -> Option<Notes> {
-        let Some(success) = find(attributes, SUCCESS) else { return Some(Notes::default()) };
+    #[allow(clippy::option_option)]
+    fn successes(&mut self, attributes: &[Attribute], style: Style) -> Option<Option<(Name, Name)>> {
+        let Some(success) = find(attributes, SUCCESS) else { return Some(None) };
         if style != Style::Object {
             self.problem(success.span, "only a method of an object says by an HRESULT how it succeeded");
             return None;
         }
         let codes: Vec<String> = success.values.iter().flatten().map(Expr::text).collect();
-        Some(Notes::Owned(vec![(Name::from(SUCCESS), Name::from(codes.join(", ")))]))
+        Some(Some((Name::from(SUCCESS), Name::from(codes.join(", ")))))
     }
 
     /// `id(n)`, if it is there; nothing after a mistake.

@@ -90,10 +90,16 @@ impl Parser<'_> {
         } else {
             let start = self.current.span;
             self.skip_parentheses()?;
-            if attribute.name == "version" {
+            let text = self.report.text_of(start.to(self.last));
+            match attribute.name.as_str() {
                 // From the text, because 1.10 is not the number 1.1.
-                let text = self.report.text_of(start.to(self.last));
-                attribute.text = text.trim_matches(['(', ')', ' ']).to_owned();
+                "version" => attribute.text = text.trim_matches(['(', ')', ' ']).to_owned(),
+                // What is written over several lines may have comments in it.
+                "defaultvalue" if !text.contains(['\n', '\r']) => {
+                    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+                    attribute.text = inside.unwrap_or_default().trim().to_owned();
+                }
+                _ => {}
             }
         }
         attribute.span = ident.span.to(self.last);

@@ -12,6 +12,7 @@
 
 use super::super::ids::{iid, plain, sink_iid};
 use super::super::made::told_by;
+use super::super::omitted;
 use super::declare::DeclarationPosition;
 use super::{Printer, comment, escaped, ident, is_help};
 use crate::unique::Unique;
@@ -127,6 +128,9 @@ impl Printer {
                 let list = if codes.is_empty() { String::new() } else { format!("({codes})") };
                 attributes.push(format!("{SUCCESS}{list}"));
             }
+            if note(&operation.notes, omitted::VARARG).is_some() {
+                attributes.push(omitted::VARARG.to_owned());
+            }
             let property = interface.attribute_of(index);
             let indexed = if property.is_none() { indexed(interface, operation) } else { None };
             let name = match (property, indexed) {
@@ -231,7 +235,8 @@ impl Printer {
             let place = if both { DeclarationPosition::Element } else { place };
             let said = self.say(shape, place, &beside);
             let name = names.name(&ident(&parameter.field.name));
-            parameters.push(format!("{}{}", said.attributes(direction), said.declared(&name)));
+            let direction = direction.to_owned() + &omitted::printed(operation, &parameter.field.name);
+            parameters.push(format!("{}{}", said.attributes(&direction), said.declared(&name)));
         }
         let returns = match (style, last) {
             (Style::Object, _) => {

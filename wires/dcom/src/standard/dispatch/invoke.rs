@@ -15,6 +15,7 @@
 use super::call::variant_of;
 use super::coerce::{content, empty, is_missing, room, to_shape, to_variant};
 use super::members::{Access, PROPERTY_PUT, members};
+use super::omitted;
 use super::{ExcepInfo, ZERO_ARGERR, ZERO_EXCEPINFO, ZERO_RESULT};
 use crate::IDISPATCH;
 use crate::exporter::Exporter;
@@ -27,6 +28,7 @@ use crate::standard::asking::{ServantReply, ask};
 use crate::standard::guid::Guid;
 use crate::standard::serving::own_servants;
 use crate::standard::values::body_of;
+use everywire_idl::midl::default_of;
 use everywire_model::contract::{Direction, Interface};
 use everywire_model::shape::{Hold, Pointer, PointerKind, Shape};
 use everywire_model::value::Value;
@@ -139,6 +141,10 @@ fn arrange(exporter: &Exporter, key: &[u8], given: &InvokeArguments) -> Result<C
             // An alias tells money and dates from numbers.
             (Some(given), _) => {
                 to_shape(given, shape).map_err(|code| (code, number(argument.unwrap_or_default())))?
+            }
+            (None, _) if let Some(default) = default_of(operation, &parameter.field.name) => {
+                let said = omitted::value(default, shape).ok_or((DISP_E_PARAMNOTOPTIONAL, 0))?;
+                to_shape(&said, shape).map_err(|_| (DISP_E_PARAMNOTOPTIONAL, 0))?
             }
             (None, Shape::Optional(_)) => Value::Nothing,
             (None, Shape::Pointer(pointer)) if pointer.kind != PointerKind::Ref => Value::Nothing,

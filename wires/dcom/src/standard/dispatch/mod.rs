@@ -10,6 +10,7 @@ mod decimal;
 mod invoke;
 pub(super) mod members;
 mod names;
+mod omitted;
 
 pub(crate) use coerce::to_shape;
 

@@ -16,7 +16,7 @@ use crate::standard::dispatch::members::{Member, members};
 use crate::standard::points::sources_of;
 use crate::standard::serving::own_servants;
 use crate::{IDISPATCH, dispatches, iid_of};
-use everywire_idl::midl::clsid_of_key;
+use everywire_idl::midl::{clsid_of_key, is_optional};
 use everywire_model::Hold;
 use everywire_model::contract::{Direction, Interface, InterfaceKind, Operation};
 use everywire_model::shape::Shape;
@@ -186,7 +186,8 @@ impl Info {
                 Direction::Out => 2,
                 Direction::InOut => 3,
             };
-            let optional = matches!(parameter.field.shape.resolved(), Shape::Optional(_));
+            let optional = matches!(parameter.field.shape.resolved(), Shape::Optional(_))
+                || is_optional(operation, &parameter.field.name);
             let plain = typedesc(&parameter.field.shape);
             let tdesc = if parameter.direction.comes_out() { behind(VT_PTR, plain) } else { plain };
             elemdesc(tdesc, direction | if optional { 0x10 } else { 0 })
