@@ -1,7 +1,7 @@
 //! `trace` of calls of a COM object: by a relay, and out of a capture.
 
 use crate::dcom::{LAMP, Lamp, of_ada};
-use crate::support::{Running, data, run};
+use crate::support::{Running, Scratch, data, run};
 use serde_json::json;
 
 #[test]
@@ -80,6 +80,43 @@ fn a_failed_method_is_an_error() {
     );
     // Without the contract nobody knows whether the method returns an HRESULT.
     assert_eq!(run(&["trace", &capture, "--errors"]).good(), "");
+}
+
+/// A PDU of call 2, whole and little-endian (C706, 12.6), going there or back.
+fn pdu(direction: &str, kind: u8, flags: u8, body: &[&str]) -> serde_json::Value {
+    let body = body.concat();
+    let len = 16 + body.len() / 2;
+    let hex = format!("0500{kind:02x}{flags:02x}10000000{len:02x}00000002000000{body}");
+    json!({"direction": direction, "hex": hex})
+}
+
+/// Results of plain DCE/RPC may look like ORPCTHAT and a failed HRESULT; whether they are, the question tells.
+#[test]
+fn what_answers_begin_with_is_known_by_their_questions() {
+    let sizes = "d016d016";
+    let ndr = "045d888aeb1cc9119fe808002b10486002000000";
+    let interface = "015ac8f61d0b0b4e9a3c7d1f0d9a2c0101000000";
+    let bind = pdu("->", 0x0b, 3, &[sizes, "00000000", "01000000", "00000100", interface, ndr]);
+    let accepted = pdu("<-", 0x0c, 3, &[sizes, "07000000", "02003000", "01000000", "00000000", ndr]);
+    let plain = pdu("->", 0, 3, &["04000000", "00000100", "07000000"]);
+    // MS-DCOM 2.2.13.3: version, flags, reserved, causality, no extensions.
+    let this = "05000700".to_owned() + &"00".repeat(28);
+    let method = pdu("->", 0, 0x83, &["24000000", "00000100", &"11".repeat(16), &this, "07000000"]);
+    let answer = pdu("<-", 2, 3, &["0c000000", "00000000", "0000000000000000", "05000780"]);
+    let folder = Scratch::new();
+    let capture = folder.path("doubt.pcap");
+    let traced = |question: serde_json::Value| {
+        let messages = [bind.clone(), accepted.clone(), question, answer.clone()];
+        std::fs::write(&capture, pcap(&messages)).unwrap();
+        run(&["trace", &capture, "-v"]).good().to_owned()
+    };
+    let read = traced(plain);
+    assert!(read.contains(", to operation 1 after") && !read.contains("ORPC"), "{read}");
+    assert!(read.lines().any(|line| line.starts_with("    @24       12  results")), "{read}");
+    // Of a method there is no doubt left either.
+    let read = traced(method);
+    assert!(read.contains("ORPCTHIS") && read.contains("ORPCTHAT") && read.contains("HRESULT"), "{read}");
+    assert!(!read.contains("if this is ORPC"), "{read}");
 }
 
 fn summaries(messages: &[serde_json::Value]) -> Vec<&str> {

@@ -30,6 +30,8 @@ pub(super) struct MessageSummary {
     pub(super) parties: Vec<String>,
     /// Of a call: whether its answer ends with an HRESULT, as those of methods of COM do.
     pub(super) wants_hresult: bool,
+    /// Of a call of DCE/RPC: whether its interface is known and nothing stands in front of its values, as of what is no method of COM.
+    pub(super) is_plain: bool,
     /// Of an answer: the HRESULT of a failure that it ends with, if the call wants one.
     pub(super) hresult: Option<u32>,
     /// Whether it tells of a failure.
@@ -48,6 +50,9 @@ impl MessageSummary {
             operation: first(&["operation", "MEMBER", "function", "action"]),
             parties: ["SENDER", "DESTINATION", "from"].iter().filter_map(|name| part(name)).collect(),
             wants_hresult: part("ORPCTHIS").is_some(),
+            is_plain: part("operation number").is_some()
+                && part("context id").as_deref().and_then(inner).is_some()
+                && ["ORPCTHIS", "encrypted stub"].iter().all(|name| explained.part(name).is_none()),
             hresult: part("HRESULT").as_deref().and_then(code),
             failed: fails(passed),
             ..Self::default()

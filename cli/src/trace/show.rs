@@ -119,6 +119,8 @@ impl Narrator {
     pub(super) fn tell(&mut self, passed: &SeenMessage<'_>) {
         let mut spoken = MessageSummary::of(passed);
         let question = self.question(&spoken);
+        let settled = question.as_deref().and_then(|question| settled(passed.explained, &question.spoken));
+        let passed = &SeenMessage { explained: settled.as_ref().unwrap_or(passed.explained), ..*passed };
         let knowledge = &self.telling.knowledge;
         let member = match &question {
             Some(_) => None,
@@ -150,7 +152,9 @@ impl Narrator {
             self.print(passed, &summary, question.as_deref(), Contents { items, hresult, values });
         }
         let knowledge = &self.telling.knowledge;
-        spoken.wants_hresult &= member.is_none_or(|member| knowledge.is_method(member));
+        let is_method = member.is_none_or(|member| knowledge.is_method(member));
+        spoken.wants_hresult &= is_method;
+        spoken.is_plain |= !is_method;
         self.remember(spoken, member, passed.time);
     }
 
@@ -248,6 +252,32 @@ impl Narrator {
             self.questions.insert(key, held);
         });
     }
+}
+
+/// What a listing says where an answer alone does not tell whether a method of COM was called.
+const IN_DOUBT: &str = " (if this is ORPC)";
+
+/// The listing of an answer on DCE/RPC, once its question is known: what could be ORPCTHAT is that, or the first of the values. `None`:
+/// there was no doubt, or there still is.
+fn settled(explained: &MessageListing, question: &MessageSummary) -> Option<MessageListing> {
+    let front = explained.parts.iter().find(|part| part.name == "ORPCTHAT")?;
+    let (at, front) = (front.offset, front.len);
+    let mut settled = explained.clone();
+    if question.is_plain {
+        settled.parts.retain(|part| !matches!(part.name, "ORPCTHAT" | "HRESULT"));
+        let (_, len) = settled.body.unwrap_or_else(|| (at.saturating_add(front), 0));
+        settled.body = Some((at, len.saturating_add(front)));
+        if let Some(results) = settled.parts.iter_mut().find(|part| part.name == "results") {
+            (results.offset, results.len) = (at, len.saturating_add(front));
+        }
+    } else if question.wants_hresult {
+        for part in &mut settled.parts {
+            part.value.truncate(part.value.trim_end_matches(IN_DOUBT).len());
+        }
+    } else {
+        return None;
+    }
+    Some(settled)
 }
 
 /// A summary in which an operation is named in place of its number, and its interface in place of what stands before that.
