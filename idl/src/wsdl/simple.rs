@@ -16,6 +16,11 @@ use std::collections::HashSet;
 impl<'n, 't> Types<'n, 't, '_> {
     /// Reads a simple type. None after a mistake in the base.
     pub(super) fn simple(&mut self, name: &QName, node: &'n Node<'t>) -> Option<Typed> {
+        if node.one("restriction").is_none() && self.is_made_of_itself(name, node) {
+            let message = format!("the simple type `{name}` is a list or a union of itself");
+            self.report.add(Problem::new(node.span(), message));
+            return None;
+        }
         if let Some(list) = node.one("list") {
             let members =
                 list.below("restriction").map(|restriction| members(restriction, true, self.report));
@@ -72,7 +77,36 @@ impl<'n, 't> Types<'n, 't, '_> {
         let shape = self.aliased(name, &name.to_string(), base.shape);
         Some(Typed { name: name.clone(), shape, depth: base.depth + 1, ..base })
     }
+
+    /// Whether a list or a union of types has itself among them, on whatever way: none may (XML Schema part 1, 3.14.6, and part 2,
+    /// 4.1.3). Of a union with very many types only the first ones are looked at: all of them become text anyway.
+    fn is_made_of_itself(&self, name: &QName, node: &'n Node<'t>) -> bool {
+        let (mut next, mut seen) = (vec![node], HashSet::new());
+        while let Some(node) = next.pop() {
+            let named = [("list", "itemType"), ("union", "memberTypes"), ("restriction", "base")];
+            for (part, attribute) in named {
+                let Some(part) = node.one(part) else { continue };
+                next.extend(part.all("simpleType"));
+                for part_name in part.get(attribute).unwrap_or_default().split_ascii_whitespace() {
+                    let part_name = part.resolve(part_name);
+                    if part_name == *name {
+                        return true;
+                    }
+                    if let Some(named) = self.schemas.types.get(&part_name)
+                        && seen.len() < MAX_PARTS
+                        && seen.insert(part_name)
+                    {
+                        next.push(named);
+                    }
+                }
+            }
+        }
+        false
+    }
 }
+
+/// How many types are looked at to find out whether a type is made of itself.
+const MAX_PARTS: usize = 64;
 
 /// The members of an enumeration and their values: those that are given, else counted on (or doubled, for
 /// flags). Empty where a member is no identifier that the alias could hold: then the type is no enumeration.

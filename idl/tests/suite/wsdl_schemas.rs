@@ -96,3 +96,40 @@ fn operations_of_one_name_have_actions_of_their_own() {
         assert_eq!(actions.collect::<Vec<_>>(), ["urn:t/overA", "urn:t/overB"]);
     }
 }
+
+/// XML Schema part 1, 3.14.6: a list or a union of itself, on whatever way, has no values.
+#[test]
+fn a_list_or_a_union_of_itself_is_a_mistake() {
+    let list = |name: &str, of: &str| {
+        format!(r#"<s:simpleType name="{name}"><s:list itemType="{of}"/></s:simpleType>"#)
+    };
+    let union = |name: &str, of: &str| {
+        format!(r#"<s:simpleType name="{name}"><s:union memberTypes="{of}"/></s:simpleType>"#)
+    };
+    let narrow = |name: &str, of: &str| {
+        format!(r#"<s:simpleType name="{name}"><s:restriction base="{of}"/></s:simpleType>"#)
+    };
+    let inner = r#"<s:simpleType name="A"><s:union><s:simpleType><s:list itemType="t:A"/></s:simpleType></s:union></s:simpleType>"#;
+    for (types, wrong) in [
+        (list("A", "t:A"), true),
+        (union("A", "s:int t:A"), true),
+        (list("A", "t:B") + &union("B", "s:int t:C") + &narrow("C", "t:A"), true),
+        (inner.to_owned(), true),
+        (list("A", "t:B") + &union("B", "s:int t:C") + &narrow("C", "s:int"), false),
+        // In a union many may be of one type.
+        (
+            union("A", "t:B t:C")
+                + &union("B", "t:D s:int")
+                + &union("C", "t:D s:int")
+                + &narrow("D", "s:int"),
+            false,
+        ),
+    ] {
+        let text = format!(
+            r#"<definitions xmlns="http://schemas.xmlsoap.org/wsdl/" xmlns:s="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" xmlns:t="urn:t"><types>
+            <s:schema targetNamespace="urn:t">{types}</s:schema></types><portType name="T"/></definitions>"#
+        );
+        let mistakes = parse(&text, "t.wsdl").map_or_else(|mistakes| mistakes.to_string(), |_| String::new());
+        assert_eq!(mistakes.contains("is a list or a union of itself"), wrong, "{types}: {mistakes}");
+    }
+}
