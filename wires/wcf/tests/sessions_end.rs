@@ -5,7 +5,7 @@
 use crate::http_support;
 use crate::soap_support::*;
 use everywire_model::*;
-use everywire_wcf::soap::Dialect;
+use everywire_wcf::soap::{Dialect, Soap};
 
 const RM: &str = "http://schemas.xmlsoap.org/ws/2005/02/rm";
 
@@ -48,8 +48,11 @@ fn ends(offer: &str) -> [(&'static str, Vec<u8>); 3] {
 
 /// A client with an open session and the identifier of its way back.
 fn client(contract: &Interface) -> (Pair, String) {
+    client_of(Dialect { session: false, ..Dialect::WS }, contract)
+}
+
+fn client_of(dialect: Dialect, contract: &Interface) -> (Pair, String) {
     let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
-    let dialect = Dialect { session: false, ..Dialect::WS };
     let mut pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
     start(&mut pair, contract);
     let (_, create) = pair.client_says().unwrap();
@@ -325,4 +328,49 @@ fn an_answer_that_the_window_keeps_back_is_not_sent_empty() {
     pair.hand_over(question.as_bytes(), None).unwrap();
     let (_, answer) = pair.server_says().expect("the answer");
     assert!(String::from_utf8(answer).unwrap().contains("InOutIntResponse"));
+}
+
+/// WS-ReliableMessaging 1.0, section 4: SOAP 1.1 has no subcodes, so a header says which fault of a sequence it is, and names the
+/// sequence. The code of the fault itself is that of SOAP.
+#[test]
+fn over_soap_1_1_a_header_says_which_fault_of_a_sequence_it_is() {
+    let old = |header: &str, body: &str| {
+        format!(
+            "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" xmlns:a=\"http://www.w3.org/2005/08/addressing\" \
+             xmlns:r=\"{RM}\"><s:Header>{header}</s:Header><s:Body>{body}</s:Body></s:Envelope>"
+        )
+        .into_bytes()
+    };
+    let dialect = Dialect { soap: Soap::V11, session: false, ..Dialect::WS };
+    let contract = remote_object();
+    // What a service says about a sequence that it does not know.
+    let config = Config { wire_state: Some(wire_state(contract.clone(), KEY)), ..Config::default() };
+    let mut pair = Pair::with(dialect, &config, |settings| settings.reliable = true);
+    let header = "<a:Action>http://tempuri.org/IRemoteObject/VoidCall</a:Action><a:MessageID>urn:m</a:MessageID>\
+        <r:Sequence><r:Identifier>urn:never</r:Identifier><r:MessageNumber>1</r:MessageNumber></r:Sequence>";
+    pair.hand_over(&old(header, "<VoidCall xmlns=\"http://tempuri.org/\"/>"), None).unwrap();
+    let (_, fault) = pair.server_says().unwrap();
+    let fault = String::from_utf8(fault).unwrap();
+    assert!(fault.contains("<faultcode>s:Client</faultcode>"), "{fault}");
+    let told = between(&fault, "SequenceFault", "SequenceFault>");
+    assert!(told.contains(":UnknownSequence<") && told.contains(">urn:never<"), "{fault}");
+    assert!(fault.find("SequenceFault") < fault.find(":Body"), "{fault}");
+    // What a client makes of it: as over SOAP 1.2.
+    for name in ["UnknownSequence", "SequenceTerminated"] {
+        let (mut pair, _) = client_of(dialect, &contract);
+        let header = format!(
+            "<a:Action>{RM}/fault</a:Action><r:SequenceFault><r:FaultCode>r:{name}</r:FaultCode>\
+             <r:Identifier>urn:x</r:Identifier></r:SequenceFault>"
+        );
+        let body = "<s:Fault><faultcode>s:Client</faultcode><faultstring>over</faultstring></s:Fault>";
+        pair.bring_back(&old(&header, body)).unwrap();
+        let Some(Event::Reply { outcome: Outcome::Failed(failure), .. }) = pair.client.poll() else {
+            panic!("{name}: the call goes on")
+        };
+        assert_eq!(
+            (failure.kind(), failure.code()),
+            (Kind::Unreachable, Some(&*format!("rm {name}"))),
+            "{failure}"
+        );
+    }
 }

@@ -493,7 +493,8 @@ impl SoapChannel {
         out: &mut SendBuffer,
     ) -> Visit<()> {
         let dialect = self.dialect;
-        let (action, headers) = (&said.action, &[&self.timestamp(), echoed].concat());
+        let (action, headers) =
+            (&said.action, &[&self.timestamp(), &said.sequence_fault(dialect), echoed].concat());
         let saying =
             HeadContents { action, relates_to, to, not_understood, headers, ..HeadContents::default() };
         let sent = OutboundMessage { saying, fault: true, ..OutboundMessage::default() };

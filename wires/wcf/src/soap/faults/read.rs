@@ -5,6 +5,7 @@
 
 use crate::soap::cursor::{Cursor, Document};
 use crate::soap::names::{ADDRESSING, DISPATCHER, FAILURE, SECURITY, SOAP_11, SOAP_12};
+use crate::soap::rm::Version;
 use crate::values::XSI;
 use everywire_model::visit::Visit;
 use everywire_model::{Completed, Failure, Initiator, Kind};
@@ -31,10 +32,16 @@ impl Fault {
     /// Reads the fault in the body of a document.
     pub(in crate::soap) fn read(document: Document<'_>) -> Visit<Self> {
         let mut cursor = Cursor::new(document);
-        for name in ["Envelope", "Body", "Fault"] {
-            cursor.enter(name)?;
-        }
         let mut fault = Self::default();
+        cursor.enter("Envelope")?;
+        while let Some(part) = cursor.child()? {
+            match &*part.local {
+                "Header" => fault.header(&mut cursor)?,
+                "Body" => break,
+                _ => cursor.skip()?,
+            }
+        }
+        cursor.enter("Fault")?;
         while let Some(element) = cursor.child()? {
             match &*element.local {
                 "Code" => fault.code(&mut cursor)?,
@@ -67,6 +74,19 @@ impl Fault {
             }
         }
         Ok(fault)
+    }
+
+    /// What a header says of a fault of reliable messaging, since SOAP 1.1 has no subcodes (WS-ReliableMessaging, section 4).
+    fn header(&mut self, cursor: &mut Cursor<'_>) -> Visit<()> {
+        while let Some(header) = cursor.child()? {
+            if header.local == "SequenceFault" && Version::of_word(&header.namespace).is_some() {
+                self.subcode =
+                    cursor.first(|inner| inner.local == "FaultCode", |cursor, _| cursor.qname())?;
+            } else {
+                cursor.skip()?;
+            }
+        }
+        Ok(())
     }
 
     /// The code of SOAP 1.2 (part 1, 5.4.1): a value, and perhaps a subcode with its own.

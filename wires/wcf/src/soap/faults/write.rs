@@ -8,7 +8,7 @@ use crate::soap::names::{
     ADDRESSING, ADDRESSING_FAULT, DISPATCHER, DISPATCHER_FAULT, EXCEPTION_DETAIL, FAILURE, SECURITY,
     SOAP_FAULT,
 };
-use crate::soap::put::ElementWriter;
+use crate::soap::put::{ElementWriter, written};
 use crate::soap::rm::Version;
 use crate::soap::{Dialect, Soap};
 use everywire_model::{Completed, Failure, Initiator, Kind};
@@ -138,6 +138,30 @@ impl FaultContents {
         Self::new("Sender", ADDRESSING, name, reason, ADDRESSING_FAULT)
     }
 
+    /// The header that says over SOAP 1.1, which has no subcodes, which fault of a sequence this is, and which sequence is meant
+    /// (WS-ReliableMessaging 1.0 and 1.1, section 4); nothing for other faults. In 1.1 the sequence stands in a `Detail`.
+    pub(in crate::soap) fn sequence_fault(&self, dialect: Dialect) -> Vec<u8> {
+        let (Some((namespace, id)), Some((_, code)), Soap::V11) =
+            (&self.sequence, &self.subcode, dialect.soap)
+        else {
+            return Vec::new();
+        };
+        let has_detail = *namespace == Version::Oasis.namespace();
+        written(dialect.form, |put| {
+            put.start("r", "SequenceFault");
+            put.xmlns("r", namespace);
+            put.leaf("r", "FaultCode", &format!("r:{code}"));
+            if has_detail {
+                put.start("r", "Detail");
+            }
+            put.leaf("r", "Identifier", id);
+            if has_detail {
+                put.end();
+            }
+            put.end();
+        })
+    }
+
     /// The same fault about this sequence of reliable messaging, which its detail names (WS-ReliableMessaging, 4).
     pub(in crate::soap) fn about(self, version: Version, id: &str) -> Self {
         Self { sequence: Some((version.namespace(), id.to_owned())), ..self }
@@ -182,8 +206,11 @@ impl FaultContents {
             Soap::V11 => {
                 put.start("", "faultcode");
                 match &self.subcode {
-                    // SOAP 1.1 has no subcodes: the most telling code stands in their place.
-                    Some((namespace, local)) if namespace != Soap::V12.namespace() => {
+                    // SOAP 1.1 has no subcodes: the most telling code stands in their place, but for what a header says
+                    // (`sequence_fault`).
+                    Some((namespace, local))
+                        if namespace != Soap::V12.namespace() && self.sequence.is_none() =>
+                    {
                         subcode(put, namespace, local);
                     }
                     _ => put.chars(match self.code {
@@ -211,7 +238,6 @@ impl FaultContents {
             put.end();
             put.end();
         } else if let (Some((namespace, id)), Soap::V12) = (&self.sequence, dialect.soap) {
-            // In SOAP 1.1 a header would say it, and only about faults that a body caused (4, "SequenceFault Element").
             put.start(prefix, detail);
             put.start("r", "Identifier");
             put.xmlns("r", namespace);
@@ -231,6 +257,25 @@ impl FaultContents {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The schema of WS-ReliableMessaging 1.1 has a `Detail` where that of 1.0 has none.
+    #[test]
+    fn each_version_of_reliable_messaging_has_its_header_of_a_fault() {
+        let dialect = Dialect { soap: Soap::V11, ..Dialect::WS };
+        for (version, before, after) in
+            [(Version::February, "", ""), (Version::Oasis, "<r:Detail>", "</r:Detail>")]
+        {
+            let fault = version.unknown("urn:x", false);
+            let header = String::from_utf8(fault.sequence_fault(dialect)).unwrap_or_default();
+            let wanted = format!(
+                "<r:SequenceFault xmlns:r=\"{}\"><r:FaultCode>r:UnknownSequence</r:FaultCode>{before}\
+                 <r:Identifier>urn:x</r:Identifier>{after}</r:SequenceFault>",
+                version.namespace()
+            );
+            assert_eq!(header, wanted);
+            assert!(fault.sequence_fault(Dialect::WS).is_empty(), "SOAP 1.2 has subcodes");
+        }
+    }
 
     #[test]
     fn the_namespace_of_a_code_may_have_braces() {
