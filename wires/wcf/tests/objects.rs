@@ -6,6 +6,7 @@ use crate::common::*;
 use everywire_model::shape::{Field, Hold, Struct, Text};
 use everywire_model::value::TypedShape;
 use everywire_model::{Budget, Shape, Value};
+use everywire_wcf::dictionary::Outgoing;
 use everywire_wcf::limits::MAX_REFERENCES;
 use everywire_wcf::nbfx::{Prefix, Record, Text as Chars, Word, Writer};
 use everywire_wcf::{BodyContext, Form};
@@ -414,5 +415,31 @@ fn a_value_of_any_type_may_be_of_one_that_others_extend() {
         let Value::Variant(held) = &any else { panic!("{any:?}") };
         let (TypedShape(shape), _) = &**held;
         assert!(matches!(shape, Shape::Struct(own) if own.id == format!("{{urn:t}}{name}")), "{shape:?}");
+    }
+}
+
+/// Who reads a value of any type that tells none, and writes it again, does not give it a type that nobody has: no reader would know it.
+#[test]
+fn a_value_that_tells_no_type_is_written_without_one() {
+    let fields = vec![Field { name: "v".into(), shape: Shape::Variant }];
+    let (name, id) = ("".into(), "".into());
+    let parameters = Shape::Struct(Hold::new(Struct { name, id, fields: fields.into() }));
+    for content in ["<v><a:x>1</a:x><a:y><a:k>q</a:k></a:y></v>", "<v><x xmlns=''>1</x></v>"] {
+        let document = format!("{HEAD}{content}</Op>");
+        for form in [Form::Text, Form::Binary] {
+            let bytes = if form == Form::Text { document.clone().into_bytes() } else { binary(&document) };
+            let body = body_with(form, bytes, 0, BodyContext::default(), Budget::default());
+            let value = body.read(|source| Value::decode(&parameters, source)).unwrap();
+            let layout = arguments("Op", "urn:o", &parameters);
+            let again = encode(form, &value, &mut Outgoing::inline(), &layout, &parameters);
+            let told = String::from_utf8_lossy(&again).into_owned();
+            assert!(!told.contains("type"), "{form:?}: {told}");
+            let body = body_with(form, again, 0, BodyContext::default(), Budget::default());
+            assert_eq!(
+                body.read(|source| Value::decode(&parameters, source)).unwrap(),
+                value,
+                "{form:?}: {told}"
+            );
+        }
     }
 }

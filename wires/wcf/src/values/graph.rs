@@ -25,7 +25,9 @@
 
 mod family;
 
-use super::names::{ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, clark, collection, notation, type_name};
+use super::names::{
+    ARRAYS, Notation, SCHEMA, SERIALIZATION, XSI, collection, is_derived, notation, type_name,
+};
 use crate::dictionary::Term;
 use crate::nbfx::Item;
 use everywire_idl::wsdl::marks::{self, Mark, unmarked};
@@ -353,13 +355,6 @@ impl Build {
             }
         }
     }
-}
-
-/// Whether a union is a type with derived types, told by `i:type`: it has a Clark name, and its arms are all structs.
-pub(super) fn is_derived(union: &Union) -> bool {
-    clark(&union.id).is_some()
-        && matches!(union.discriminator.resolved(), Shape::Enum(_))
-        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
 
 /// The record type that holds items of this shape in arrays.

@@ -5,7 +5,7 @@
 //! operation of the interface names, or that the contract defines (`Interface::types`). The table is made
 //! for operations that have such values, and for nobody else.
 
-use super::graph::is_derived;
+use super::names::is_derived;
 use everywire_idl::wsdl::names::{self, QName, SCHEMA, SERIALIZATION};
 use everywire_model::shape::{Field, Shape};
 use everywire_model::{Interface, Operation};
@@ -134,10 +134,17 @@ impl Walk {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use everywire_model::shape::{Alias, Enum, Hold, Text};
-    use everywire_model::{Contract, Definition, Direction, Parameter};
+    use crate::dictionary::Outgoing;
+    use crate::values::{BINARY, BodyContext, Form, Layout, TEXT, XML, write_body};
+    use everywire_model::body::Attachments;
+    use everywire_model::shape::{Alias, Arm, Enum, Hold, Text, Union};
+    use everywire_model::value::TypedShape;
+    use everywire_model::{
+        Body, Budget, Context, Contract, Definition, Direction, Parameter, SendBuffer, Sink, Value,
+    };
 
     /// A value of any type may be of a type that no operation names, as those of CORBA's `any` often are.
     #[test]
@@ -187,5 +194,50 @@ mod tests {
         let types = types.as_deref();
         assert_eq!(types.map(|types| types.named("Kinds").len()), Some(1));
         assert_eq!(types.map(|types| types.named("decimal").len()), Some(0));
+    }
+
+    /// A union has a name as a struct has one, and a value of any type may tell it.
+    #[test]
+    fn a_value_of_any_type_may_be_a_union() {
+        let field = |name: &'static str, shape| Field { name: name.into(), shape };
+        let text = || Shape::Text(Text::NARROW);
+        let arm = |label: i64, name, shape| Arm {
+            labels: vec![label].into(),
+            default: false,
+            field: field(name, shape),
+        };
+        let arms = vec![arm(1, "number", Shape::I32), arm(2, "said", text())].into();
+        let (name, id) = ("paint::Choice".into(), "IDL:paint/Choice:1.0".into());
+        let union = Shape::Union(Hold::new(Union { name, id, discriminator: Shape::I32, arms }));
+        let fields = vec![field("v", Shape::Variant), field("known", union.clone())];
+        let parameter = |field: &Field| Parameter { direction: Direction::In, field: field.clone() };
+        let operation = Operation::new("Op", fields.iter().map(parameter).collect(), Shape::Void);
+        let parameters = &operation.arguments;
+        let one = |label, arm: &str, value| Value::Union(label, Some(Box::new((arm.to_owned(), value))));
+        let said = one(2, "said", Value::Text("x".into()));
+        let value = Value::Struct(vec![
+            ("v".into(), Value::Variant(Box::new((TypedShape(union), said)))),
+            ("known".into(), one(1, "number", Value::Integer(5))),
+        ]);
+        for form in [Form::Text, Form::Binary] {
+            let wrapper = QName::new("urn:o".to_owned(), "Op".to_owned());
+            let layout = Layout::new(Some(wrapper), "urn:o", parameters, "", &[]);
+            let mut out = SendBuffer::new();
+            let put = |sink: &mut dyn Sink| value.encode(parameters, sink);
+            write_body(form, &layout, &mut Outgoing::inline(), &put, &mut out).unwrap();
+            let reading = BodyContext { types: Types::of(None, &operation), ..BodyContext::default() };
+            let beside = Attachments { wire_state: Some(Arc::new(reading)), ..Attachments::default() };
+            let body = Body {
+                bytes: out.to_vec().into(),
+                base: 0,
+                little: true,
+                dialect: if form == Form::Text { TEXT } else { BINARY },
+                budget: Budget::default(),
+                codec: &XML,
+                context: Context::default(),
+                beside: Some(Arc::new(beside)),
+            };
+            assert_eq!(body.read(|source| Value::decode(parameters, source)).unwrap(), value, "{form:?}");
+        }
     }
 }

@@ -7,7 +7,7 @@
 use everywire_idl::wsdl::lexical::Lexical;
 use everywire_idl::wsdl::names::{self, DATA, QName, last_part};
 use everywire_model::Shape;
-use everywire_model::shape::{Alias, Hold, Text};
+use everywire_model::shape::{Alias, Hold, Text, Union};
 use std::borrow::Cow;
 
 pub(super) use everywire_idl::wsdl::names::{ARRAYS, SCHEMA, SERIALIZATION};
@@ -94,21 +94,32 @@ pub(super) fn markup(told: Option<(&str, &str)>) -> Shape {
 
 /// A value under the name of the type that it told.
 pub(super) fn told(namespace: &str, local: &str, target: Shape) -> Shape {
-    let id = format!("{{{namespace}}}{local}").into();
-    Shape::Alias(Hold::new(Alias { name: local.to_owned().into(), id, target }))
+    carried_as(namespace, local, target)
 }
 
-/// Whether a value tells no type, since it is XML of none.
+/// The name of the type of all types, for a value that told no other (XML Schema part 1, 3.4.7).
+const ANY_TYPE: &str = "{http://www.w3.org/2001/XMLSchema}anyType";
+
+/// A struct whose type nobody told: its name is that of its element.
+pub(super) fn untold(target: Shape) -> Shape {
+    match target {
+        Shape::Struct(_) => carried_as(SCHEMA, "anyType", target),
+        other => other,
+    }
+}
+
+/// Whether a value tells no type, since it is XML of none, or came without one.
 pub(super) fn is_untyped(shape: &Shape) -> bool {
-    matches!(shape, Shape::Alias(alias) if alias.id == names::MARKUP)
+    matches!(shape, Shape::Alias(alias) if alias.id == names::MARKUP || alias.id == ANY_TYPE)
 }
 
 /// Namespace and name by which a value tells its own type (`i:type`).
 pub(super) fn told_type(shape: &Shape) -> Option<QName> {
     match shape {
         Shape::Alias(alias) if clark(&alias.id).is_none() => told_type(&alias.target),
-        Shape::Union(_)
-        | Shape::Optional(_)
+        // One that others extend is told by the type that it is, which its arm has.
+        Shape::Union(union) if is_derived(union) || (union.name.is_empty() && union.id.is_empty()) => None,
+        Shape::Optional(_)
         | Shape::Pointer(_)
         | Shape::Reference(_)
         | Shape::Void
@@ -119,6 +130,13 @@ pub(super) fn told_type(shape: &Shape) -> Option<QName> {
         Shape::Struct(nameless) if nameless.name.is_empty() && nameless.id.is_empty() => None,
         _ => Some(names::of_shape(shape)),
     }
+}
+
+/// Whether a union is a type with derived types, told by `i:type`: it has a Clark name, and its arms are all structs.
+pub(super) fn is_derived(union: &Union) -> bool {
+    clark(&union.id).is_some()
+        && matches!(union.discriminator.resolved(), Shape::Enum(_))
+        && union.arms.iter().all(|arm| matches!(arm.field.shape.resolved(), Shape::Struct(_)))
 }
 
 /// How many `ArrayOf` the name of a value's own type may begin with.
@@ -147,8 +165,12 @@ pub(super) fn schema_duration() -> Shape {
 
 /// A text under the name of its type.
 fn carried(namespace: &str, name: &str) -> Shape {
+    carried_as(namespace, name, Shape::Text(Text::WIDE))
+}
+
+fn carried_as(namespace: &str, name: &str, target: Shape) -> Shape {
     let id = format!("{{{namespace}}}{name}").into();
-    Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target: Shape::Text(Text::WIDE) }))
+    Shape::Alias(Hold::new(Alias { name: name.to_owned().into(), id, target }))
 }
 
 fn plain_shape(name: &str) -> Option<Shape> {

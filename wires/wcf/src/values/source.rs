@@ -35,8 +35,7 @@ pub(super) use state::ElementSource;
 
 use super::BodyContext;
 use super::cursor::{Cursor, OpenElement, Run};
-use super::graph::is_derived;
-use super::names::{self, Notation, SCHEMA, notation, schema_duration, schema_shape};
+use super::names::{self, Notation, SCHEMA, is_derived, notation, schema_duration, schema_shape};
 use super::scalar::Content;
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};

@@ -128,7 +128,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         let mut outside = OuterScope { at: place.0, scope: vec![told], known: HashMap::new() };
         let seen = self.look(Some(&mut outside));
         self.cursor.seek(place.0, place.1);
-        or_markup(seen.and_then(|seen| shape(seen, local, "")), None)
+        or_markup(seen.and_then(|seen| shape(seen, local, "")), None).map(names::untold)
     }
 
     /// What a prefix stands for in the open element, which has this attribute; nothing if it is empty.
