@@ -204,3 +204,34 @@ fn only_one_alternative_of_a_choice_is_written() {
         }
     }
 }
+
+/// An element that is there and empty has the default (XML Schema part 1, 3.3.1), where nothing is no value of its type. An empty text is
+/// one: .NET takes it as it is, and so is it here.
+#[test]
+fn an_empty_element_has_its_default() {
+    let shape = parameters(
+        r#"<s:element name="i" type="s:int" default="7" minOccurs="0"/><s:element name="f" type="s:double" default="0.5" minOccurs="0"/>
+        <s:element name="b" type="s:boolean" default="true" minOccurs="0"/><s:element name="d" type="s:decimal" default="1.5" minOccurs="0"/>
+        <s:element name="t" type="s:string" default="x" minOccurs="0"/><s:element name="none" type="s:int"/>"#,
+    );
+    for form in FORMS {
+        for (empty, rest) in
+            [("<i/><f></f><b/><d/><t/>", "<none>1</none>"), ("<d/><b/><t/><f/><i/>", "<none>1</none>")]
+        {
+            let value =
+                read(form, &shape, &format!("{empty}{rest}")).unwrap_or_else(|e| panic!("{form:?}: {e}"));
+            let wanted = record([
+                ("i", Value::Integer(7)),
+                ("f", Value::Float(0.5)),
+                ("b", Value::Bool(true)),
+                ("d", said("1.5")),
+                ("t", said("")),
+                ("none", Value::Integer(1)),
+            ]);
+            assert_eq!(value, wanted, "{form:?}");
+        }
+        let failure = read(form, &shape, "<i/><f/><b/><d/><t/><none/>").unwrap_err();
+        assert_eq!(failure.code(), Some("nbfx BadValue"), "{form:?}: {failure}");
+        assert!(read(form, &shape, "<i>x</i><none>1</none>").is_err(), "a wrong value is no empty one");
+    }
+}

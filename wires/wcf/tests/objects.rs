@@ -418,6 +418,36 @@ fn a_value_of_any_type_may_be_of_one_that_others_extend() {
     }
 }
 
+/// SOAP 1.1, 5.4.2.1 and 5.4.2.2: an array of which only some items come. A sequence has no holes: read by their order, items would
+/// have other places than their sender gave them.
+#[test]
+fn parts_of_arrays_are_refused() {
+    let list = || Shape::sequence(Shape::I32);
+    let array = |array: &str, first: &str, second: &str| {
+        format!(
+            "<v xmlns:e='http://schemas.xmlsoap.org/soap/encoding/' xmlns:o='urn:o' e:arrayType='xsd:int[4]' {array}>\
+             <item {first}>1</item><item {second}>2</item></v>"
+        )
+    };
+    for shape in [list(), Shape::Variant] {
+        for (offset, first, second) in
+            [("e:offset='[2]'", "", ""), ("", "e:position='[1]'", "e:position='[3]'")]
+        {
+            let failure = read(shape.clone(), &array(offset, first, second)).unwrap_err();
+            assert!(failure.contains("SOAP"), "{failure}");
+        }
+    }
+    // The whole array, in its order; and attributes of others of these names.
+    for (offset, first, second) in [
+        ("e:offset='[0]'", "", ""),
+        ("", "e:position='[0]'", "e:position='[1]'"),
+        ("o:offset='[2]'", "o:position='[9]'", "o:position='[9]'"),
+    ] {
+        let whole = Value::List(vec![Value::Integer(1), Value::Integer(2)]);
+        assert_eq!(read(list(), &array(offset, first, second)), Ok(whole));
+    }
+}
+
 /// Who reads a value of any type that tells none, and writes it again, does not give it a type that nobody has: no reader would know it.
 #[test]
 fn a_value_that_tells_no_type_is_written_without_one() {

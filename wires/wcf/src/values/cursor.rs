@@ -31,6 +31,9 @@ pub(super) struct OpenElement<'a> {
     /// Whether it may stand for another element (`z:Ref`).
     /// Only a name is known yet: whether the prefix is that of the serialization is found out by `follow`.
     pub(super) refers: bool,
+    /// Whether it may be a part of an array of SOAP's encoding, or an item of one that says its place (SOAP 1.1, 5.4.2.1 and 5.4.2.2).
+    /// As with `refers`, only a name is known yet.
+    pub(super) partial: bool,
     /// Whether others may stand for it (`z:Id`).
     pub(super) referred: bool,
     /// What its `i:type` says.
@@ -75,7 +78,7 @@ impl<'a> TypeName<'a> {
 
 impl<'a> OpenElement<'a> {
     pub(super) fn new(name: &'a str, at: usize) -> Self {
-        Self { name, at, nil: false, refers: false, referred: false, kind: None }
+        Self { name, at, nil: false, refers: false, partial: false, referred: false, kind: None }
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) use everywire_idl::wsdl::names::{ARRAYS, SCHEMA, SERIALIZATION};
 
 /// The encoding of SOAP 1.2.
 pub(super) const ENCODING: &str = "http://www.w3.org/2003/05/soap-encoding";
+/// The encoding of SOAP 1.1, the only one whose arrays may come in parts.
+pub(super) const ARRAYS_ENCODING: &str = "http://schemas.xmlsoap.org/soap/encoding/";
 pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Namespace and local part of a name in Clark notation.

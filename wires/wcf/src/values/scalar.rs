@@ -71,6 +71,14 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// The same, and the content stays.
+    pub(super) fn lexical(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            other => other.clone().text(),
+        }
+    }
+
     /// As octets; text is base64.
     pub(super) fn octets(self) -> Option<Cow<'a, [u8]>> {
         match self {
@@ -82,8 +90,8 @@ impl<'a> Content<'a> {
 
     /// As a whole number.
     #[inline]
-    pub(super) fn integer(self) -> Option<i128> {
-        Some(match self {
+    pub(super) fn integer(&self) -> Option<i128> {
+        Some(match *self {
             Self::One(text) => match text {
                 Text::Zero => 0,
                 Text::One => 1,
@@ -95,20 +103,20 @@ impl<'a> Content<'a> {
                 // A whole decimal or float is a whole number; with a fraction it is none.
                 other => return xml::lexical(&other).parse().ok(),
             },
-            other => return whole(&other.text()),
+            ref other => return whole(&other.lexical()),
         })
     }
 
     /// As a number with a fraction.
     #[allow(clippy::cast_precision_loss)]
-    pub(super) fn float(self) -> Option<f64> {
-        match self {
+    pub(super) fn float(&self) -> Option<f64> {
+        match *self {
             Self::One(Text::F32(value)) => Some(value.into()),
             Self::One(Text::F64(value)) => Some(value),
             Self::One(Text::Zero | Text::One | Text::I8(_) | Text::I16(_) | Text::I32(_) | Text::I64(_)) => {
                 self.integer().map(|value| value as f64)
             }
-            other => match trimmed(&other.text()) {
+            ref other => match trimmed(&other.lexical()) {
                 // XML Schema 1.0 has the first of each line; 1.1 has a sign before it, and Axis2 writes what Java calls it.
                 "INF" | "+INF" | "Infinity" => Some(f64::INFINITY),
                 "-INF" | "-Infinity" => Some(f64::NEG_INFINITY),
@@ -119,11 +127,11 @@ impl<'a> Content<'a> {
     }
 
     /// As a boolean.
-    pub(super) fn boolean(self) -> Option<bool> {
-        match self {
+    pub(super) fn boolean(&self) -> Option<bool> {
+        match *self {
             Self::One(Text::True | Text::One | Text::Bool(true)) => Some(true),
             Self::One(Text::False | Text::Zero | Text::Bool(false)) => Some(false),
-            other => match trimmed(&other.text()) {
+            ref other => match trimmed(&other.lexical()) {
                 "true" | "1" => Some(true),
                 "false" | "0" => Some(false),
                 _ => None,

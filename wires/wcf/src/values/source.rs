@@ -60,12 +60,13 @@ enum Integer<'a> {
 macro_rules! integers {
     ($($name:ident $type:ident),*) => {$(
         fn $name(&mut self) -> Visit<$type> {
-            let value = match self.integer()? {
-                Integer::Missing => return Ok(0),
-                Integer::Short(value) => $type::try_from(value).ok(),
-                Integer::Other(content) => content.integer().and_then(|value| $type::try_from(value).ok()),
-            };
-            self.expect(value)
+            match self.integer()? {
+                Integer::Missing => Ok(0),
+                Integer::Short(value) => self.expect($type::try_from(value).ok()),
+                Integer::Other(content) => {
+                    self.parsed(&content, |content| content.integer().and_then(|value| $type::try_from(value).ok()))
+                }
+            }
         }
     )*};
 }
@@ -359,7 +360,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
 
     fn bool(&mut self) -> Visit<bool> {
         let Some(content) = self.scalar()? else { return Ok(false) };
-        self.expect(content.boolean())
+        self.parsed(&content, Content::boolean)
     }
 
     #[allow(clippy::cast_possible_truncation)]
@@ -372,7 +373,7 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
 
     fn f64(&mut self) -> Visit<f64> {
         let Some(content) = self.scalar()? else { return Ok(0.0) };
-        self.expect(content.float())
+        self.parsed(&content, Content::float)
     }
 
     fn char(&mut self, _: bool) -> Visit<char> {
@@ -496,7 +497,12 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         // What is missing reads as the first member, as a missing number reads as 0.
         let missing = || shape.members.first().map_or(0, |(_, value)| *value);
         let Some(content) = self.scalar()? else { return Ok(missing()) };
-        self.found(shape.value_of(content.text().trim()), Violation::UnknownEnumerant)
+        match shape.value_of(content.lexical().trim()) {
+            Some(value) => Ok(value),
+            None => self.of_empty(&content, Violation::UnknownEnumerant, |content| {
+                shape.value_of(content.lexical().trim())
+            }),
+        }
     }
 
     fn reference(&mut self) -> Visit<Option<Reference>> {

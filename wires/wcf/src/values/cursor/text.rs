@@ -66,6 +66,7 @@ fn attributes<'a>(tag: &Tag<'a>, entered: &mut OpenElement<'a>) -> Visit<()> {
             (_, "type") => entered.kind = Some(TypeName::new(attribute.value)),
             (_, "Ref" | "ref") => entered.refers = true,
             (_, "Id" | "id") => entered.referred = true,
+            (_, "offset" | "position") => entered.partial = true,
             _ => {}
         }
     }

@@ -34,7 +34,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     #[inline]
     pub(super) fn enter(&mut self) -> Visit<Option<OpenElement<'a>>> {
         match self.enter_next() {
-            Ok(Some(entered)) if entered.refers => self.follow(entered).map(Some),
+            Ok(Some(entered)) if entered.refers || entered.partial => self.follow(entered).map(Some),
             other => other,
         }
     }

@@ -1,9 +1,10 @@
-//! Texts that are values of a type of XML Schema: what is no value of it is a mistake of the sender, and so is one that is nil. One that is
+//! Contents that are values, and texts that are values of a type of XML Schema: what is no value of it is a mistake of the sender, and so is one that is nil. One that is
 //! missing is what data contracts have for it.
 
 use super::state::{ElementSource, Kind};
 use crate::values::cursor::Cursor;
 use crate::values::names::Notation;
+use crate::values::scalar::Content;
 use crate::violations::Violation;
 use everywire_idl::wsdl::marks::Mark;
 use everywire_model::shape::Field;
@@ -16,9 +17,38 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     pub(super) fn lexical(&self, notation: Option<Notation>, text: Cow<'a, str>) -> Visit<Cow<'a, str>> {
         match notation {
             Some(Notation::Typed(kind)) if kind.fits(&text) => Ok(without_blanks(text)),
-            Some(Notation::Typed(_)) => self.wrong_text(Violation::BadValue),
+            Some(Notation::Typed(kind)) => match self.default().filter(|_| text.is_empty()) {
+                Some(default) if kind.fits(&default.lexical()) => Ok(default.text()),
+                _ => self.wrong_text(Violation::BadValue),
+            },
             _ => Ok(text),
         }
+    }
+
+    /// The value of a content.
+    #[inline]
+    pub(super) fn parsed<T>(
+        &self,
+        content: &Content<'a>,
+        read: impl Fn(&Content<'a>) -> Option<T>,
+    ) -> Visit<T> {
+        match read(content) {
+            Some(value) => Ok(value),
+            None => self.of_empty(content, Violation::BadValue, read),
+        }
+    }
+
+    /// The value that an element has by the contract where it holds nothing (XML Schema part 1, 3.3.1), for a type of which
+    /// nothing is no value. .NET does the same for all types but texts, whose empty one is a value to it.
+    #[cold]
+    pub(super) fn of_empty<T>(
+        &self,
+        content: &Content<'a>,
+        violation: Violation,
+        read: impl Fn(&Content<'a>) -> Option<T>,
+    ) -> Visit<T> {
+        let default = if content.lexical().is_empty() { self.default() } else { None };
+        default.and_then(|default| read(&default)).ok_or_else(|| violation.at(self.cursor.position()))
     }
 
     /// The value of a text that is nowhere in the message.

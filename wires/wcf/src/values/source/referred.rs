@@ -1,5 +1,8 @@
-//! Elements that stand for others: `z:Ref` and `z:Id` of data contracts that keep references (`IsReference`), and those of SOAP's
+//! Elements that stand for others, and those that stand at a place of their own: `z:Ref` and `z:Id` of data contracts that keep references (`IsReference`), and those of SOAP's
 //! encoding, which peers write without that, too: `href` and `id` (SOAP 1.1, 5.4.1), `enc:ref` and `enc:id` (SOAP 1.2 part 2, 3.1.5).
+//!
+//! An array of SOAP 1.1 may begin with a later item (`enc:offset`), and its items may say where they stand (`enc:position`; SOAP 1.1,
+//! 5.4.2). A sequence has no holes: what is not the whole array in its order is refused, since its items would be others' there.
 //!
 //! What is referred to is read again each time, as if it stood there: values are trees here. How much may be read so is
 //! bounded for a message; what would contain itself is refused.
@@ -7,7 +10,7 @@
 use super::state::{ElementPosition, ElementSource, Kind};
 use crate::limits::{MAX_REFERENCES, MAX_REFERRED_OCTETS};
 use crate::values::cursor::{AttributeText, Cursor, OpenElement};
-use crate::values::names::{ENCODING, SERIALIZATION};
+use crate::values::names::{ARRAYS_ENCODING, ENCODING, SERIALIZATION};
 use crate::violations::{Violation, unsupported};
 use everywire_idl::wsdl::marks::{Mark, unmarked};
 use everywire_model::shape::Shape;
@@ -19,6 +22,12 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
     /// Goes to the element that this one stands for.
     #[cold]
     pub(super) fn follow(&mut self, mut entered: OpenElement<'a>) -> Visit<OpenElement<'a>> {
+        if entered.partial {
+            self.check_place(entered.at)?;
+            if !entered.refers {
+                return Ok(entered);
+            }
+        }
         let told = self.cursor.told(entered.at, "Ref")?;
         let here = self.cursor.position();
         if told.prefix.is_empty() {
@@ -49,6 +58,38 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             Some(target) if !target.refers => Ok(target),
             _ => self.wrong(Violation::UnexpectedElement),
         }
+    }
+
+    /// Looks whether the element that starts at this offset is an array from its beginning, or the item that comes next in one.
+    #[cold]
+    fn check_place(&mut self, at: usize) -> Visit<()> {
+        let frame = self.frames.last().unwrap_or(&self.base);
+        // Behind it is the next one already.
+        let next = frame.index.checked_sub(1).filter(|_| matches!(frame.kind, Kind::Items));
+        for (wanted, expected) in [("offset", Some(0)), ("position", next)] {
+            let told = self.cursor.told(at, wanted)?;
+            let Some(expected) = expected.filter(|_| !told.prefix.is_empty()) else { continue };
+            let number = told.value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            if number.is_some_and(|number| number.trim().parse() == Ok(expected)) {
+                continue;
+            }
+            // Attributes of these names may be anybody's: what a prefix stands for is looked up once, as that of references is.
+            let own = told.declared.iter().any(|(prefix, _)| *prefix == told.prefix);
+            if !own {
+                if self.referred.as_ref().is_some_and(|known| known.unplaced.as_ref() == Some(&told.prefix)) {
+                    continue;
+                }
+                let here = self.cursor.position();
+                self.expand(here)?;
+            }
+            if self.declared(&told, &told.prefix)? == ARRAYS_ENCODING {
+                return Err(unsupported("a part of an array of SOAP's encoding (offset, position)"));
+            }
+            if !own {
+                self.referred.get_or_insert_default().unplaced = Some(told.prefix);
+            }
+        }
+        Ok(())
     }
 
     /// Whether the attribute is of a namespace of references. What an element inherits is looked up once for a prefix; what it

@@ -147,6 +147,8 @@ pub(super) struct IdentifiedElements {
     pub(super) prefix: Option<String>,
     /// The prefix that was found to be of something else, where an element inherits it.
     pub(super) other: Option<String>,
+    /// The prefix whose `offset` and `position` were found to be of something else, where an element inherits it.
+    pub(super) unplaced: Option<String>,
     /// Elements that referred to others, against `MAX_REFERENCES`.
     pub(super) count: usize,
     /// Octets that were read because of them, against `MAX_REFERRED_OCTETS`.
