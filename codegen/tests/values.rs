@@ -166,3 +166,14 @@ fn what_is_generated_describes_the_contract_it_came_from() {
         }
     }
 }
+
+/// What a value of any type may be is known from the description: the named types of the contract, also of other modules.
+#[test]
+fn an_interface_with_values_of_any_type_knows_the_types_of_its_contract() {
+    let types = figures::describe::CANVAS.types.as_ref().map(|types| &types[..]).unwrap_or_default();
+    let colour = types.iter().any(|shape| matches!(shape, Shape::Enum(it) if it.name == "figures::Color"));
+    let other =
+        types.iter().any(|shape| matches!(shape, Shape::Struct(it) if it.name == "figures::other::Option"));
+    assert!(colour && other, "{types:?}");
+    assert!(figures::describe::NODE.types.is_none(), "it has no such value");
+}

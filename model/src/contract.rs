@@ -48,7 +48,7 @@ impl Contract {
         if types.is_empty() {
             return self;
         }
-        let types = Hold::new(types);
+        let types: Hold<Cow<'static, [Shape]>> = Hold::new(Cow::Owned(types));
         for definition in &mut self.definitions {
             if let Definition::Interface(interface) = definition
                 && interface.types.is_none()
@@ -164,8 +164,8 @@ pub struct Interface {
     /// Signals that an object of this interface emits, own and inherited.
     pub signals: Cow<'static, [Signal]>,
     /// The named types of its contract, for values that tell only the name of their type. `None` where no operation has such values, or
-    /// where nobody asked for them ([`Contract::with_known_types`]).
-    pub types: Option<Hold<Vec<Shape>>>,
+    /// where nobody asked for them ([`Contract::with_known_types`]). Generated code has them.
+    pub types: Option<Hold<Cow<'static, [Shape]>>>,
     /// What else its contract says for one wire only: (what, value), in that wire's words.
     pub notes: Notes,
     /// Documentation, from comments before the definition.
@@ -181,7 +181,7 @@ impl Interface {
     }
 
     /// Whether an operation or a signal has a value of any type, or one with such a value in it.
-    fn has_any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         let mut seen = HashSet::new();
         let lists = self.operations.iter().flat_map(|operation| [&operation.arguments, &operation.results]);
         let raised = self.operations.iter().flat_map(|operation| operation.raises.iter());

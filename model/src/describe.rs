@@ -137,6 +137,16 @@ pub const fn annotated(mut interface: Interface, notes: &'static [(Name, Name)])
     interface
 }
 
+/// An interface that has values of any type, and the named types of its contract.
+pub const fn knowing(mut interface: Interface, types: &'static Types) -> Interface {
+    // As in `sunk`.
+    std::mem::forget(interface.types.replace(Hold::Static(types)));
+    interface
+}
+
+/// The named types of a contract.
+pub type Types = Cow<'static, [Shape]>;
+
 /// An arm of a union.
 pub const fn arm(labels: &'static [i64], default: bool, name: &'static str, shape: Shape) -> Arm {
     Arm { labels: Cow::Borrowed(labels), default, field: field(name, shape) }
@@ -173,6 +183,13 @@ macro_rules! __describe_record {
                 $($crate::describe::field($field, $shape)),*),
         }
     };
+}
+
+/// The named types of a contract ([`Types`]): `types!(structure(&POINT), enumeration(&COLOR))`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __describe_types {
+    ($($shape:expr),* $(,)?) => { $crate::__describe_held!([$crate::shape::Shape] $($shape),*) };
 }
 
 /// The shape of a struct without a name: `nameless!({ "field_1": Shape::I32, "field_2": TEXT })`.
@@ -522,5 +539,5 @@ pub use crate::{
     __describe_pairs as pairs, __describe_pointer as pointer, __describe_record as record,
     __describe_reference as reference, __describe_remarked as remarked, __describe_renamed as renamed,
     __describe_sequence as sequence, __describe_signal as signal, __describe_tuple as tuple,
-    __describe_variants as variants,
+    __describe_types as types, __describe_variants as variants,
 };

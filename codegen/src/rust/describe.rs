@@ -44,6 +44,9 @@ pub(super) fn write(plan: &Plan<'_>, module: &Module<'_>, page: &mut Page) {
                 }
             }
         }
+        if module.path == plan.known_static.path {
+            describe.known_types(page);
+        }
         if module.path.is_empty() && plan.tells_constants() {
             describe.constants(page);
         }
@@ -55,6 +58,17 @@ struct Describe<'p, 'c> {
 }
 
 impl Describe<'_, '_> {
+    /// The named types of the whole contract, where an interface has values of any type.
+    fn known_types(&self, page: &mut Page) {
+        let plan = self.types.plan;
+        if !plan.known.is_empty() {
+            let each: Vec<_> = plan.known.iter().map(|shape| self.shape(shape)).collect();
+            page.gap();
+            let head = format!("pub static {}: Types =", plan.known_static.described);
+            page.binding_filled(&head, "types!(", &each, ")");
+        }
+    }
+
     /// All constants of the contract whose values have literals.
     fn constants(&self, page: &mut Page) {
         page.gap();
@@ -184,6 +198,10 @@ impl Describe<'_, '_> {
         if !interface.notes.is_empty() {
             open.insert_str(0, "annotated(");
             close = format!("{close}, {})", pairs(&interface.notes));
+        }
+        if interface.has_any() && !self.types.plan.known.is_empty() {
+            open.insert_str(0, "knowing(");
+            close = format!("{close}, &{})", self.path(&self.types.plan.known_static));
         }
         page.binding_filled(
             &format!("pub static {}: Interface =", self.own(&interface.name)),

@@ -129,7 +129,8 @@ fn write_module(plan: &Plan<'_>, module: &Module<'_>, options: &Options, page: &
     }
     // A module of nothing but constants has nothing to describe.
     let constants = module.path.is_empty() && plan.tells_constants();
-    if constants || module.items.iter().any(|item| !matches!(item, Item::Constant(..))) {
+    let types = !plan.known.is_empty() && module.path == plan.known_static.path;
+    if constants || types || module.items.iter().any(|item| !matches!(item, Item::Constant(..))) {
         describe::write(plan, module, page);
     }
 }

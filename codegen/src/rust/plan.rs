@@ -25,7 +25,7 @@ use everywire_model::{Contract, Definition, Hold, Interface, InterfaceKind, Oper
 use std::collections::HashMap;
 
 /// Where something is: modules from the root of the generated text, and its name there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ItemPath {
     /// The modules around it, the outermost first.
     pub(super) path: Vec<String>,
@@ -103,6 +103,10 @@ pub(super) struct Plan<'c> {
     pub(super) graph: TypeGraph,
     /// Whether each method of a MIDL object tells how it succeeded.
     success_codes: bool,
+    /// The named types of the contract: what a value of any type may be. None where no interface has such values.
+    pub(super) known: Vec<&'c Shape>,
+    /// The static with them.
+    pub(super) known_static: ItemPath,
 }
 
 /// What every object of MIDL is. The IID of `IUnknown`: who is based on it returns an HRESULT.
@@ -151,7 +155,31 @@ impl<'c> Plan<'c> {
                 module.items.push(item);
             }
         }
+        if contract.interfaces().any(|interface| interface.has_any()) {
+            plan.know(contract);
+        }
         plan
+    }
+
+    /// Gives the list of the contract's named types its place: the innermost module around all of them.
+    fn know(&mut self, contract: &'c Contract) {
+        let mut around: Option<&str> = None;
+        for definition in &contract.definitions {
+            if let Definition::Type(shape) = definition {
+                let scope = scope_of(name_of(definition));
+                let mut common = around.unwrap_or(scope);
+                while !(common.is_empty() || scope == common || scope.starts_with(&format!("{common}::"))) {
+                    common = scope_of(common);
+                }
+                around = Some(common);
+                self.known.push(shape);
+            }
+        }
+        let number = self.scope(around.unwrap_or_default());
+        if let Some(module) = self.modules.get_mut(number) {
+            let described = module.statics.name_value("TYPES".to_owned());
+            self.known_static = ItemPath { path: module.path.clone(), described, ..ItemPath::default() };
+        }
     }
 
     /// The constants of the contract.

@@ -536,11 +536,11 @@ pub mod figures {
             pub static BOTH_OPERATIONS: [Operation; 18] = inherit!([(&SOURCE, 0, 1), (&super::super::describe::CANVAS, 0, 16)], [
                 operation!("get", () -> structure(&OPTION)),
             ]);
-            pub static BOTH: Interface = interface!(
+            pub static BOTH: Interface = knowing(interface!(
                 "figures::other::Both", "IDL:figures/other/Both:1.0",
                 [&SOURCE, &super::super::describe::CANVAS], 17, &BOTH_OPERATIONS,
                 inherits 3 [(&super::super::describe::CANVAS, 0, 3, 1)],
-            );
+            ), &super::super::describe::TYPES);
         }
     }
 
@@ -666,10 +666,10 @@ pub mod figures {
                 in "to": union(&ANSWER), in "maybe": union(&PERHAPS), in "letter": union(&LETTERED),
             ) -> union(&ANSWER)),
         ]);
-        pub static CANVAS: Interface = interface!(
+        pub static CANVAS: Interface = knowing(interface!(
             "figures::Canvas", "IDL:figures/Canvas:1.0", [&NODE], 6, &CANVAS_OPERATIONS,
             inherits 3 [(&NODE, 0, 3, 0)],
-        );
+        ), &TYPES);
 
         pub static LISTENER_OPERATIONS: [Operation; 1] = [
             operation!(oneway "changed", (
@@ -679,6 +679,13 @@ pub mod figures {
         ];
         pub static LISTENER: Interface = interface!(
             "figures::Listener", "IDL:figures/Listener:1.0", [], 0, &LISTENER_OPERATIONS,
+        );
+
+        pub static TYPES: Types = types!(
+            alias(&BLOB), alias(&DIGEST), alias(&MATRIX), alias(&STEPS), alias(&NUMBERS),
+            enumeration(&COLOR), structure(&POINT), structure(&EVERYTHING), structure(&TREE),
+            union(&FIGURE), union(&ANSWER), union(&PERHAPS), union(&LETTERED),
+            enumeration(&super::node::describe::STATE), structure(&super::other::describe::OPTION),
         );
     }
 }

@@ -376,10 +376,10 @@ pub mod describe {
         operation!("Chain", (in "first": structure(&NODE)) -> Shape::Void),
         operation!("Fill", (in "how": Shape::I32) -> Shape::Void),
     ];
-    pub static I_RECORDER: Interface = interface!(
+    pub static I_RECORDER: Interface = knowing(interface!(
         "IRecorder", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b002", [&I_UNKNOWN], 0,
         &I_RECORDER_OPERATIONS,
-    );
+    ), &TYPES);
 
     pub static TANK_EVENTS_OPERATIONS: [Operation; 2] = [
         numbered(operation!("Overflowed", (
@@ -401,8 +401,13 @@ pub mod describe {
         }), &TANK_EVENTS, 0),
         sunk(signal!("Emptied", {}), &TANK_EVENTS, 1),
     ];
-    pub static TANK: Interface = of_kind(interface!(
+    pub static TANK: Interface = knowing(of_kind(interface!(
         "Tank", "5d36b0c0-2f53-4c36-8c5b-2e51c6c2b005", [&I_TANK, &I_RECORDER], 12,
         &TANK_OPERATIONS, inherits 3 [(&I_TANK, 0, 3, 0)], signals &TANK_SIGNALS,
-    ), InterfaceKind::Class);
+    ), InterfaceKind::Class), &TYPES);
+
+    pub static TYPES: Types = types!(
+        structure(&FILETIME), structure(&GUID), enumeration(&GRADE), enumeration(&PHASE),
+        structure(&READING), union(&SETTING), structure(&NODE),
+    );
 }

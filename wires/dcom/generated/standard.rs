@@ -534,10 +534,10 @@ pub mod describe {
             out "pIndex": Shape::U32,
         ) -> Shape::Void),
     ];
-    pub static I_TYPE_INFO: Interface = interface!(
+    pub static I_TYPE_INFO: Interface = knowing(interface!(
         "ITypeInfo", "00020401-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_TYPE_INFO_OPERATIONS,
-    );
+    ), &TYPES);
 
     pub static I_TYPE_LIB_OPERATIONS: [Operation; 8] = [
         operation!("GetTypeInfoCount", (out "pcTInfo": Shape::U32) -> Shape::Void),
@@ -641,5 +641,12 @@ pub mod describe {
     pub static I_REMOTE_SCM_ACTIVATOR: Interface = interface!(
         "IRemoteSCMActivator", "000001a0-0000-0000-c000-000000000046", [&I_UNKNOWN], 0,
         &I_REMOTE_SCM_ACTIVATOR_OPERATIONS,
+    );
+
+    pub static TYPES: Types = types!(
+        structure(&GUID), structure(&CONNECTDATA), alias(&HREFTYPE), structure(&SAFEARRAYBOUND),
+        union(&TYPEDESC_TD_UNION), structure(&TYPEDESC), structure(&ARRAYDESC),
+        structure(&PARAMDESCEX), structure(&PARAMDESC), structure(&ELEMDESC), structure(&FUNCDESC),
+        union(&VARDESC_VD_UNION), structure(&VARDESC), structure(&TYPEATTR), structure(&TLIBATTR),
     );
 }

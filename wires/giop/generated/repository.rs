@@ -679,7 +679,7 @@ pub mod corba {
             operation!("_get_containing_repository" as "containing_repository", () -> reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0")),
             operation!("describe", () -> structure(&super::contained::describe::DESCRIPTION)),
         ]);
-        pub static CONTAINED: Interface = interface!(
+        pub static CONTAINED: Interface = knowing(interface!(
             "CORBA::Contained", "IDL:omg.org/CORBA/Contained:1.0", [&IR_OBJECT], 1,
             &CONTAINED_OPERATIONS, inherits 7 [(&IR_OBJECT, 0, 1, 0)],
             [
@@ -690,7 +690,7 @@ pub mod corba {
                 attribute("absolute_name", alias(&SCOPED_NAME), 5, None),
                 attribute("containing_repository", reference!("CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0"), 6, None),
             ],
-        );
+        ), &TYPES);
 
         pub static CONTAINER_OPERATIONS: [Operation; 5] = inherit!([(&IR_OBJECT, 0, 1)], [
             operation!("lookup", (
@@ -708,10 +708,10 @@ pub mod corba {
                 in "max_returned_objs": Shape::I32,
             ) -> alias(&super::container::describe::DESCRIPTION_SEQ)),
         ]);
-        pub static CONTAINER: Interface = interface!(
+        pub static CONTAINER: Interface = knowing(interface!(
             "CORBA::Container", "IDL:omg.org/CORBA/Container:1.0", [&IR_OBJECT], 1,
             &CONTAINER_OPERATIONS, inherits 1 [(&IR_OBJECT, 0, 1, 0)],
-        );
+        ), &TYPES);
 
         pub static PRIMITIVE_DEF_OPERATIONS: [Operation; 3] = inherit!([(&IDL_TYPE, 0, 2)], [
             operation!("_get_kind" as "kind", () -> enumeration(&PRIMITIVE_KIND)),
@@ -731,24 +731,24 @@ pub mod corba {
                 in "kind": enumeration(&PRIMITIVE_KIND),
             ) -> reference!("CORBA::PrimitiveDef", "IDL:omg.org/CORBA/PrimitiveDef:1.0")),
         ]);
-        pub static REPOSITORY: Interface = interface!(
+        pub static REPOSITORY: Interface = knowing(interface!(
             "CORBA::Repository", "IDL:omg.org/CORBA/Repository:1.0", [&CONTAINER], 5,
             &REPOSITORY_OPERATIONS, inherits 1 [(&CONTAINER, 0, 1, 0)],
-        );
+        ), &TYPES);
 
         pub static MODULE_DEF_OPERATIONS: [Operation; 12] =
             inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7)], []);
-        pub static MODULE_DEF: Interface = interface!(
+        pub static MODULE_DEF: Interface = knowing(interface!(
             "CORBA::ModuleDef", "IDL:omg.org/CORBA/ModuleDef:1.0", [&CONTAINER, &CONTAINED], 12,
             &MODULE_DEF_OPERATIONS, inherits 7 [(&CONTAINED, 0, 1, 0), (&CONTAINED, 1, 6, 4)],
-        );
+        ), &TYPES);
 
         pub static CONSTANT_DEF_OPERATIONS: [Operation; 11] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_value" as "value", () -> Shape::Variant),
         ]);
-        pub static CONSTANT_DEF: Interface = interface!(
+        pub static CONSTANT_DEF: Interface = knowing(interface!(
             "CORBA::ConstantDef", "IDL:omg.org/CORBA/ConstantDef:1.0", [&CONTAINED], 8,
             &CONSTANT_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
@@ -756,30 +756,30 @@ pub mod corba {
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
                 attribute("value", Shape::Variant, 10, None),
             ],
-        );
+        ), &TYPES);
 
         pub static TYPEDEF_DEF_OPERATIONS: [Operation; 9] =
             inherit!([(&CONTAINED, 0, 8), (&IDL_TYPE, 1, 1)], []);
-        pub static TYPEDEF_DEF: Interface = interface!(
+        pub static TYPEDEF_DEF: Interface = knowing(interface!(
             "CORBA::TypedefDef", "IDL:omg.org/CORBA/TypedefDef:1.0", [&CONTAINED, &IDL_TYPE], 9,
             &TYPEDEF_DEF_OPERATIONS, inherits 8 [(&CONTAINED, 0, 7, 0), (&IDL_TYPE, 1, 1, 7)],
-        );
+        ), &TYPES);
 
         pub static STRUCT_DEF_OPERATIONS: [Operation; 14] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
         ]);
-        pub static STRUCT_DEF: Interface = interface!(
+        pub static STRUCT_DEF: Interface = knowing(interface!(
             "CORBA::StructDef", "IDL:omg.org/CORBA/StructDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
             &STRUCT_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None)],
-        );
+        ), &TYPES);
 
         pub static UNION_DEF_OPERATIONS: [Operation; 16] = inherit!([(&TYPEDEF_DEF, 0, 9), (&CONTAINER, 1, 4)], [
             operation!("_get_discriminator_type" as "discriminator_type", () -> Shape::TypeCode),
             operation!("_get_discriminator_type_def" as "discriminator_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_members" as "members", () -> alias(&UNION_MEMBER_SEQ)),
         ]);
-        pub static UNION_DEF: Interface = interface!(
+        pub static UNION_DEF: Interface = knowing(interface!(
             "CORBA::UnionDef", "IDL:omg.org/CORBA/UnionDef:1.0", [&TYPEDEF_DEF, &CONTAINER], 13,
             &UNION_DEF_OPERATIONS, inherits 11 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
@@ -787,27 +787,27 @@ pub mod corba {
                 attribute("discriminator_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 14, None),
                 attribute("members", alias(&UNION_MEMBER_SEQ), 15, None),
             ],
-        );
+        ), &TYPES);
 
         pub static ENUM_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_members" as "members", () -> alias(&ENUM_MEMBER_SEQ)),
         ]);
-        pub static ENUM_DEF: Interface = interface!(
+        pub static ENUM_DEF: Interface = knowing(interface!(
             "CORBA::EnumDef", "IDL:omg.org/CORBA/EnumDef:1.0", [&TYPEDEF_DEF], 9,
             &ENUM_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [attribute("members", alias(&ENUM_MEMBER_SEQ), 9, None)],
-        );
+        ), &TYPES);
 
         pub static ALIAS_DEF_OPERATIONS: [Operation; 10] = inherit!([(&TYPEDEF_DEF, 0, 9)], [
             operation!("_get_original_type_def" as "original_type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
         ]);
-        pub static ALIAS_DEF: Interface = interface!(
+        pub static ALIAS_DEF: Interface = knowing(interface!(
             "CORBA::AliasDef", "IDL:omg.org/CORBA/AliasDef:1.0", [&TYPEDEF_DEF], 9,
             &ALIAS_DEF_OPERATIONS, inherits 9 [(&TYPEDEF_DEF, 0, 8, 0)],
             [
                 attribute("original_type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
             ],
-        );
+        ), &TYPES);
 
         pub static STRING_DEF_OPERATIONS: [Operation; 3] =
             inherit!([(&IDL_TYPE, 0, 2)], [operation!("_get_bound" as "bound", () -> Shape::U32)]);
@@ -869,21 +869,21 @@ pub mod corba {
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_members" as "members", () -> alias(&STRUCT_MEMBER_SEQ)),
         ]);
-        pub static EXCEPTION_DEF: Interface = interface!(
+        pub static EXCEPTION_DEF: Interface = knowing(interface!(
             "CORBA::ExceptionDef", "IDL:omg.org/CORBA/ExceptionDef:1.0", [&CONTAINED, &CONTAINER],
             12, &EXCEPTION_DEF_OPERATIONS, inherits 9 [(&CONTAINED, 0, 7, 0)],
             [
                 attribute("type", Shape::TypeCode, 12, None),
                 attribute("members", alias(&STRUCT_MEMBER_SEQ), 13, None),
             ],
-        );
+        ), &TYPES);
 
         pub static ATTRIBUTE_DEF_OPERATIONS: [Operation; 11] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_type" as "type", () -> Shape::TypeCode),
             operation!("_get_type_def" as "type_def", () -> reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0")),
             operation!("_get_mode" as "mode", () -> enumeration(&ATTRIBUTE_MODE)),
         ]);
-        pub static ATTRIBUTE_DEF: Interface = interface!(
+        pub static ATTRIBUTE_DEF: Interface = knowing(interface!(
             "CORBA::AttributeDef", "IDL:omg.org/CORBA/AttributeDef:1.0", [&CONTAINED], 8,
             &ATTRIBUTE_DEF_OPERATIONS, inherits 10 [(&CONTAINED, 0, 7, 0)],
             [
@@ -891,21 +891,21 @@ pub mod corba {
                 attribute("type_def", reference!("CORBA::IDLType", "IDL:omg.org/CORBA/IDLType:1.0"), 9, None),
                 attribute("mode", enumeration(&ATTRIBUTE_MODE), 10, None),
             ],
-        );
+        ), &TYPES);
 
         pub static EXT_ATTRIBUTE_DEF_OPERATIONS: [Operation; 14] = inherit!([(&ATTRIBUTE_DEF, 0, 11)], [
             operation!("_get_get_exceptions" as "get_exceptions", () -> alias(&EXC_DESCRIPTION_SEQ)),
             operation!("_get_set_exceptions" as "set_exceptions", () -> alias(&EXC_DESCRIPTION_SEQ)),
             operation!("describe_attribute", () -> structure(&EXT_ATTRIBUTE_DESCRIPTION)),
         ]);
-        pub static EXT_ATTRIBUTE_DEF: Interface = interface!(
+        pub static EXT_ATTRIBUTE_DEF: Interface = knowing(interface!(
             "CORBA::ExtAttributeDef", "IDL:omg.org/CORBA/ExtAttributeDef:1.0", [&ATTRIBUTE_DEF], 11,
             &EXT_ATTRIBUTE_DEF_OPERATIONS, inherits 12 [(&ATTRIBUTE_DEF, 0, 10, 0)],
             [
                 attribute("get_exceptions", alias(&EXC_DESCRIPTION_SEQ), 11, None),
                 attribute("set_exceptions", alias(&EXC_DESCRIPTION_SEQ), 12, None),
             ],
-        );
+        ), &TYPES);
 
         pub static OPERATION_DEF_OPERATIONS: [Operation; 14] = inherit!([(&CONTAINED, 0, 8)], [
             operation!("_get_result" as "result", () -> Shape::TypeCode),
@@ -915,7 +915,7 @@ pub mod corba {
             operation!("_get_contexts" as "contexts", () -> alias(&CONTEXT_ID_SEQ)),
             operation!("_get_exceptions" as "exceptions", () -> alias(&EXCEPTION_DEF_SEQ)),
         ]);
-        pub static OPERATION_DEF: Interface = interface!(
+        pub static OPERATION_DEF: Interface = knowing(interface!(
             "CORBA::OperationDef", "IDL:omg.org/CORBA/OperationDef:1.0", [&CONTAINED], 8,
             &OPERATION_DEF_OPERATIONS, inherits 13 [(&CONTAINED, 0, 7, 0)],
             [
@@ -926,19 +926,19 @@ pub mod corba {
                 attribute("contexts", alias(&CONTEXT_ID_SEQ), 12, None),
                 attribute("exceptions", alias(&EXCEPTION_DEF_SEQ), 13, None),
             ],
-        );
+        ), &TYPES);
 
         pub static INTERFACE_DEF_OPERATIONS: [Operation; 16] = inherit!([(&CONTAINER, 0, 5), (&CONTAINED, 1, 7), (&IDL_TYPE, 1, 1)], [
             operation!("_get_base_interfaces" as "base_interfaces", () -> alias(&INTERFACE_DEF_SEQ)),
             operation!("is_a", (in "interface_id": alias(&REPOSITORY_ID)) -> Shape::Bool),
             operation!("describe_interface", () -> structure(&super::interface_def::describe::FULL_INTERFACE_DESCRIPTION)),
         ]);
-        pub static INTERFACE_DEF: Interface = interface!(
+        pub static INTERFACE_DEF: Interface = knowing(interface!(
             "CORBA::InterfaceDef", "IDL:omg.org/CORBA/InterfaceDef:1.0",
             [&CONTAINER, &CONTAINED, &IDL_TYPE], 13, &INTERFACE_DEF_OPERATIONS,
             inherits 9 [(&IDL_TYPE, 0, 1, 0), (&CONTAINED, 1, 6, 4), (&IDL_TYPE, 1, 1, 11)],
             [attribute("base_interfaces", alias(&INTERFACE_DEF_SEQ), 13, None)],
-        );
+        ), &TYPES);
 
         pub static INTERFACE_ATTR_EXTENSION_OPERATIONS: [Operation; 1] = [
             operation!("describe_ext_interface", () -> structure(&super::interface_attr_extension::describe::EXT_FULL_INTERFACE_DESCRIPTION)),
@@ -950,10 +950,31 @@ pub mod corba {
 
         pub static EXT_INTERFACE_DEF_OPERATIONS: [Operation; 17] =
             inherit!([(&INTERFACE_DEF, 0, 16), (&INTERFACE_ATTR_EXTENSION, 0, 1)], []);
-        pub static EXT_INTERFACE_DEF: Interface = interface!(
+        pub static EXT_INTERFACE_DEF: Interface = knowing(interface!(
             "CORBA::ExtInterfaceDef", "IDL:omg.org/CORBA/ExtInterfaceDef:1.0",
             [&INTERFACE_DEF, &INTERFACE_ATTR_EXTENSION], 17, &EXT_INTERFACE_DEF_OPERATIONS,
             inherits 9 [(&INTERFACE_DEF, 0, 9, 0)],
+        ), &TYPES);
+
+        pub static TYPES: Types = types!(
+            alias(&IDENTIFIER), alias(&REPOSITORY_ID), alias(&VERSION_SPEC), alias(&SCOPED_NAME),
+            alias(&CONTEXT_IDENTIFIER), enumeration(&DEFINITION_KIND), enumeration(&PRIMITIVE_KIND),
+            enumeration(&ATTRIBUTE_MODE), enumeration(&OPERATION_MODE),
+            enumeration(&PARAMETER_MODE), alias(&REPOSITORY_ID_SEQ), alias(&CONTEXT_ID_SEQ),
+            alias(&CONTAINED_SEQ), alias(&INTERFACE_DEF_SEQ), alias(&EXCEPTION_DEF_SEQ),
+            structure(&STRUCT_MEMBER), alias(&STRUCT_MEMBER_SEQ), structure(&UNION_MEMBER),
+            alias(&UNION_MEMBER_SEQ), alias(&ENUM_MEMBER_SEQ), structure(&MODULE_DESCRIPTION),
+            structure(&CONSTANT_DESCRIPTION), structure(&TYPE_DESCRIPTION),
+            structure(&EXCEPTION_DESCRIPTION), alias(&EXC_DESCRIPTION_SEQ),
+            structure(&ATTRIBUTE_DESCRIPTION), alias(&ATTR_DESCRIPTION_SEQ),
+            structure(&EXT_ATTRIBUTE_DESCRIPTION), alias(&EXT_ATTR_DESCRIPTION_SEQ),
+            structure(&PARAMETER_DESCRIPTION), alias(&PAR_DESCRIPTION_SEQ),
+            structure(&OPERATION_DESCRIPTION), alias(&OP_DESCRIPTION_SEQ),
+            structure(&INTERFACE_DESCRIPTION), structure(&super::contained::describe::DESCRIPTION),
+            structure(&super::container::describe::DESCRIPTION),
+            alias(&super::container::describe::DESCRIPTION_SEQ),
+            structure(&super::interface_def::describe::FULL_INTERFACE_DESCRIPTION),
+            structure(&super::interface_attr_extension::describe::EXT_FULL_INTERFACE_DESCRIPTION),
         );
     }
 }
