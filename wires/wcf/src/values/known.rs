@@ -209,7 +209,7 @@ mod tests {
         let arms = vec![arm(1, "number", Shape::I32), arm(2, "said", text())].into();
         let (name, id) = ("paint::Choice".into(), "IDL:paint/Choice:1.0".into());
         let union = Shape::Union(Hold::new(Union { name, id, discriminator: Shape::I32, arms }));
-        let fields = vec![field("v", Shape::Variant), field("known", union.clone())];
+        let fields = [field("v", Shape::Variant), field("known", union.clone())];
         let parameter = |field: &Field| Parameter { direction: Direction::In, field: field.clone() };
         let operation = Operation::new("Op", fields.iter().map(parameter).collect(), Shape::Void);
         let parameters = &operation.arguments;
