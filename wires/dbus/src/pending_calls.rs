@@ -40,6 +40,18 @@ pub(crate) enum Pending {
 }
 
 impl Pending {
+    /// The well-known name that was asked, if it was one. Only who listens to it knows who has it ([`Subscriptions::may_answer`]).
+    ///
+    /// [`Subscriptions::may_answer`]: crate::subscriptions::Subscriptions::may_answer
+    pub(crate) fn named(&self) -> Option<&[u8]> {
+        let to: &[u8] = match self {
+            Self::Call { to, .. } => to.as_deref()?,
+            Self::Probe(to) => to,
+            _ => return None,
+        };
+        (!to.starts_with(b":")).then_some(to)
+    }
+
     /// Whether an answer may come from whoever sent it, as the bus says: only from whom was asked, and errors from the
     /// bus as well. Who has a well-known name at the moment is not known here.
     pub(crate) fn accepts(&self, sender: &[u8], is_error: bool) -> bool {

@@ -98,7 +98,9 @@ impl DbusSession {
         let pending = self.waiting.remove(reply)?;
         if self.bus.is_some() {
             let sender = self.seen.get(known).map(|known| &*known.fields.sender).unwrap_or_default();
-            if !pending.accepts(sender, is_error) {
+            let owns =
+                || pending.named().is_none_or(|name| self.subscriptions.may_answer(name, reply, sender));
+            if !(pending.accepts(sender, is_error) && (sender == names::BUS.as_bytes() || owns())) {
                 // Somebody else on the bus answers: the real answer is still to come.
                 self.waiting.insert(reply, pending);
                 return None;

@@ -62,7 +62,7 @@ pub(crate) struct DbusSession {
     /// Calls sent and not answered, by serial number.
     pub(crate) waiting: PendingCalls,
     /// See `take_serial`.
-    next_serial: u32,
+    pub(crate) next_serial: u32,
     /// Calls of the peer that are not answered.
     pub(crate) serving: InboundCalls,
     /// Calls that came while there was something that the peer had not read.

@@ -232,12 +232,13 @@ impl DbusSession {
             Err(failure) if failure.code() == Some(NOBODY) => Ok(String::new()),
             Err(failure) => Err(failure.clone()),
         };
+        let since = self.next_serial;
         let watch = self.subscriptions.watches.get_mut(name).filter(|watch| watch.number == number);
         let Some(watch) = watch else { return };
         let waiting = std::mem::take(&mut watch.waiting);
         match owner {
             Ok(owner) => {
-                (watch.owner, watch.known) = (Bytes::from(owner), true);
+                (watch.owner, watch.known, watch.since) = (Bytes::from(owner), true, since);
                 self.subscriptions.generation += 1;
                 waiting.into_iter().for_each(|id| self.one_answer_less(id));
             }
@@ -322,7 +323,7 @@ impl DbusSession {
     fn owner_changed(&mut self, name: &Bytes, old: &str, new: String) {
         let Some(watch) = self.subscriptions.watches.get_mut(name) else { return };
         let left = new.is_empty() && !old.is_empty();
-        watch.owner = Bytes::from(new);
+        (watch.owner, watch.since) = (Bytes::from(new), self.next_serial);
         let users = if left { watch.users.clone() } else { Vec::new() };
         self.subscriptions.generation += 1;
         for subscription in users {

@@ -61,6 +61,8 @@ pub(crate) struct Watch {
     pub(crate) owner: Bytes,
     /// Whether the bus has told the owner.
     pub(crate) known: bool,
+    /// The number of this side's next call when the bus told the owner last: calls before it may have reached another one.
+    pub(crate) since: u32,
     /// Subscriptions to whoever owns the name.
     pub(crate) users: Vec<CallId>,
     /// Those that wait for the first word of the bus.
@@ -70,6 +72,17 @@ pub(crate) struct Watch {
 }
 
 impl Subscriptions {
+    /// Whether an answer to the call of this number to a name may come from this sender. Where the name is watched and its owner was told
+    /// before the call left, from that one alone: the bus tells of another owner before that one gets a call, and before its answer comes.
+    pub(crate) fn may_answer(&self, name: &[u8], call: u32, sender: &[u8]) -> bool {
+        let Some(watch) = self.watches.get(name).filter(|watch| watch.known && !watch.owner.is_empty())
+        else {
+            return true;
+        };
+        // Numbers go round: more than half of them behind is before.
+        watch.owner == sender || call.wrapping_sub(watch.since) > u32::MAX / 2
+    }
+
     /// To be called when a subscription to this name has ended. If nobody listens to the name any more and
     /// its owner is known, it stays watched: whoever subscribes and unsubscribes in turn would otherwise ask
     /// the bus three things more each time. `keeper` is the text of the rule that keeps the owner up to date.

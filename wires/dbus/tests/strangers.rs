@@ -526,3 +526,51 @@ fn each_address_has_its_own_nonce_and_identity() {
     let violation = without.session.expire(due).unwrap_err();
     assert!(violation.message.contains("nonce file") && violation.message.contains("none"), "{violation:?}");
 }
+
+/// The bus says that a name has another owner, or none.
+fn moves(side: &mut Side, name: &str, old: &str, new: &str) {
+    let mut body = Vec::new();
+    for text in [name, old, new] {
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend(string(text));
+    }
+    let news = Message::new(4).text(1, 'o', "/org/freedesktop/DBus").text(2, 's', BUS);
+    side.hear(&news.text(3, 's', "NameOwnerChanged").text(7, 's', BUS).body("sss", &body).bytes()).unwrap();
+}
+
+/// Where a name is listened to, its owner is known, and nobody else can answer calls to it: a bus may let pass answers that nobody asked
+/// for. While the name moves, whoever had it since the call left may answer.
+#[test]
+fn answers_to_a_name_that_is_listened_to_come_from_its_owner() {
+    const NAME: &str = "org.example.Name";
+    let mut side = ready();
+    subscribe(&mut side, &of(NAME));
+    grant(&mut side, 2, Some(":1.5"));
+    let call = |side: &mut Side| u32::try_from(ping(side, NAME).0).unwrap();
+    let answers = |side: &mut Side, serial: u32, sender: &str| {
+        side.hear(&reply(serial).text(7, 's', sender).bytes()).unwrap();
+        side.events().iter().any(|event| matches!(event, Event::Reply { outcome: Outcome::Done(_), .. }))
+    };
+    let serial = call(&mut side);
+    assert!(!answers(&mut side, serial, ":1.6"), "it was not asked");
+    assert!(answers(&mut side, serial, ":1.5"));
+    // The old owner may have had the call, or the new one.
+    for sender in [":1.5", ":1.7"] {
+        let serial = call(&mut side);
+        moves(&mut side, NAME, ":1.5", ":1.7");
+        assert!(answers(&mut side, serial, sender));
+        moves(&mut side, NAME, ":1.7", ":1.5");
+    }
+    let serial = call(&mut side);
+    assert!(!answers(&mut side, serial, ":1.7") && answers(&mut side, serial, ":1.5"));
+    // A service that starts for the call has the name before it answers.
+    moves(&mut side, NAME, ":1.5", "");
+    side.events();
+    let serial = call(&mut side);
+    moves(&mut side, NAME, "", ":1.8");
+    assert!(answers(&mut side, serial, ":1.8"));
+    // An error may come from the bus whoever has the name.
+    let serial = call(&mut side);
+    side.hear(&error(serial, "org.freedesktop.DBus.Error.NoReply").text(7, 's', BUS).bytes()).unwrap();
+    assert_eq!(failure(side.event()).kind(), Kind::TimedOut);
+}
