@@ -6,6 +6,7 @@
 //! keeps and every body carries, since the bytes of a body cannot be read without it.
 
 use crate::cdr::{CdrWriter, DecodeError, Get, ReadCdr};
+use everywire_model::{Failure, Initiator, Kind};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -24,14 +25,17 @@ pub enum Narrow {
     Latin1,
     /// UTF-8.
     Utf8,
+    /// One that this side does not know: text in it is neither read nor written.
+    Foreign,
 }
 
 impl Narrow {
-    /// In the registry of character sets.
+    /// In the registry of character sets; 0, which says that there is none, for one that is not known.
     fn number(self) -> u32 {
         match self {
             Self::Latin1 => ISO_8859_1,
             Self::Utf8 => UTF_8,
+            Self::Foreign => 0,
         }
     }
 }
@@ -44,6 +48,8 @@ pub enum Wide {
     Unknown,
     /// UTF-16.
     Utf16,
+    /// One that this side does not know: text in it is neither read nor written.
+    Foreign,
 }
 
 /// What a body's bytes depend on beside byte order: [`everywire_model::Body::dialect`] in its meaning here.
@@ -76,9 +82,32 @@ impl Dialect {
         let [minor, narrow, wide, _] = number.to_le_bytes();
         Self {
             minor,
-            narrow: if narrow == 0 { Narrow::Latin1 } else { Narrow::Utf8 },
-            wide: if wide == 0 { Wide::Unknown } else { Wide::Utf16 },
+            narrow: match narrow {
+                0 => Narrow::Latin1,
+                1 => Narrow::Utf8,
+                _ => Narrow::Foreign,
+            },
+            wide: match wide {
+                0 => Wide::Unknown,
+                1 => Wide::Utf16,
+                _ => Wide::Foreign,
+            },
         }
+    }
+
+    /// Whether text of one of its kinds is in a set that this side does not know.
+    pub(crate) fn is_foreign(self) -> bool {
+        self.narrow == Narrow::Foreign || self.wide == Wide::Foreign
+    }
+
+    /// Whether wide text, or narrow text, can be read and written.
+    ///
+    /// # Errors
+    /// It is in a set that this side does not know.
+    #[inline]
+    pub(crate) fn knows(self, wide: bool) -> Result<(), Failure> {
+        let is_foreign = if wide { self.wide == Wide::Foreign } else { self.narrow == Narrow::Foreign };
+        if is_foreign { Err(foreign(wide)) } else { Ok(()) }
     }
 }
 
@@ -124,7 +153,12 @@ impl Offer {
         let narrow = dialect.narrow.number();
         // The specification's fallbacks need not be listed.
         let narrow_fits = narrow == UTF_8 || self.narrow.contains(&narrow);
-        narrow_fits && (dialect.wide == Wide::Utf16 || dialect.narrow == Narrow::Latin1)
+        let wide_fits = match dialect.wide {
+            Wide::Utf16 => true,
+            Wide::Unknown => dialect.narrow == Narrow::Latin1,
+            Wide::Foreign => false,
+        };
+        narrow_fits && wide_fits
     }
 
     /// The sets for requests to that server: ISO 8859-1 if it lists that and not UTF-8, else UTF-8, which is
@@ -157,22 +191,32 @@ impl fmt::Display for Offer {
     }
 }
 
-/// The sets of a code-sets service context. 0 means that the peer will send none of the kind. The inner error
-/// is the number of a set that this side does not know: the request is refused (CODESET_INCOMPATIBLE), and
-/// the connection stays.
-pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Result<Dialect, u32>, DecodeError> {
+/// The sets of a code-sets service context. 0 means that the peer will send none of the kind. A set that this side does not know
+/// hinders only text in it, as omniORB has it: most calls of such a peer may have none.
+pub(crate) fn read_context(data: &[u8], minor: u8) -> Result<Dialect, DecodeError> {
     let (narrow, wide) = told(data)?;
     let narrow = match narrow {
         ISO_8859_1 | 0 => Narrow::Latin1,
         UTF_8 => Narrow::Utf8,
-        other => return Ok(Err(other)),
+        _ => Narrow::Foreign,
     };
     let wide = match wide {
         UTF_16 => Wide::Utf16,
         0 => Wide::Unknown,
-        other => return Ok(Err(other)),
+        _ => Wide::Foreign,
     };
-    Ok(Ok(Dialect { minor, narrow, wide }))
+    Ok(Dialect { minor, narrow, wide })
+}
+
+/// The failure of text in a set that this side does not know. The code is the exception that the specification wants
+/// (CODESET_INCOMPATIBLE).
+#[cold]
+pub(crate) fn foreign(wide: bool) -> Failure {
+    let (kind, known) = if wide { ("wide", "UTF-16") } else { ("narrow", "UTF-8 or ISO-8859-1") };
+    let what = format!("{kind} text is in a code set that is not known to this side");
+    Failure::new(Kind::Unsupported, Initiator::User, what)
+        .with_code("CORBA::CODESET_INCOMPATIBLE minor 0x00000000")
+        .with_hint(format!("use {known} for {kind} text"))
 }
 
 /// The numbers in a code-sets service context: of the set for narrow text, and of that for wide.

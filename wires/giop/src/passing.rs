@@ -199,6 +199,9 @@ impl GiopSession {
         if dialect.minor == 0 || dialect == nothing_said {
             return Ok(None);
         }
+        if dialect.is_foreign() {
+            return Err(needs_contract("text in character sets that this side does not know"));
+        }
         match components::code_sets(profile) {
             Some(offer) if !offer.takes(dialect) => {
                 Err(needs_contract("text in character sets that the server does not take"))

@@ -33,8 +33,7 @@ use crate::{bidirectional, components, contexts, ior, limits};
 use bytes::Bytes;
 use everywire_model::contract::note;
 use everywire_model::{
-    Body, Call, CallId, Encode, Event, Expects, Failure, Incoming, Initiator, Kind, Method, Profile, Session,
-    Sink, Visit,
+    Body, Call, CallId, Encode, Event, Expects, Failure, Incoming, Method, Profile, Session, Sink, Visit,
 };
 use std::ops::Range;
 
@@ -303,9 +302,9 @@ impl GiopSession {
     }
 
     /// Makes an event of a call. `key`, `operation` and `list` are ranges of `message`; `list` are the
-    /// service contexts, if any of them may pass on; `sets` are the character sets that the request tells, or
-    /// the number of one that is unknown here. `_is_a` and `_non_existent` are questions about the object and
-    /// no calls of a servant, so they become probes.
+    /// service contexts, if any of them may pass on; `sets` are the character sets that the request tells.
+    /// `_is_a` and `_non_existent` are questions about the object and no calls of a servant, so they become
+    /// probes.
     // For a request that begins as the last one did, half of it is settled where it is compiled.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
@@ -318,19 +317,12 @@ impl GiopSession {
         operation: Range<usize>,
         list: Option<Range<usize>>,
         body: usize,
-        sets: Option<Result<Dialect, u32>>,
+        sets: Option<Dialect>,
         message: Bytes,
     ) -> Result<(), ProtocolError> {
         let expects = expects(flags);
-        match sets {
-            Some(Ok(dialect)) => self.hear_sets(dialect),
-            Some(Err(unknown)) => {
-                if expects == Expects::Reply {
-                    self.refuse(id, header.minor, &unknown_set(unknown));
-                }
-                return Ok(());
-            }
-            None => {}
+        if let Some(dialect) = sets {
+            self.hear_sets(dialect);
         }
         let dialect = Dialect { minor: header.minor, ..self.peer_sets() };
         let key = message.slice(key);
@@ -559,16 +551,6 @@ fn string_at(get: &mut Get<'_>) -> Result<Range<usize>, DecodeError> {
     let len = get.string()?.len();
     let end = get.pos - 1;
     Ok(end - len..end)
-}
-
-/// The failure of a request whose character sets this side does not know. The code is the exception that the
-/// specification wants (CODESET_INCOMPATIBLE).
-#[cold]
-fn unknown_set(set: u32) -> Failure {
-    let what = format!("code set {set:#010x} is not known to the server");
-    Failure::new(Kind::Unsupported, Initiator::User, what)
-        .with_code("CORBA::CODESET_INCOMPATIBLE minor 0x00000000")
-        .with_hint("use UTF-8 or ISO-8859-1 for narrow and UTF-16 for wide text")
 }
 
 /// The repository id that `_is_a` asks for; nothing for the type that every object has. It is the only

@@ -13,7 +13,7 @@
 //!   what does not fit its shape (bounds, lengths) as the user's mistake; neither is ever cut to fit.
 
 use crate::cdr::{CdrWriter, NATIVE_LITTLE, WriteCdr};
-use crate::codesets::{Dialect, Narrow, to_latin1};
+use crate::codesets::{Dialect, Narrow, foreign, to_latin1};
 use crate::typecodes::{self, OpenTypes};
 use crate::{ior, limits, value_types};
 use bytes::Bytes;
@@ -195,6 +195,7 @@ impl<'r> CdrSink<'r> {
     /// GIOP 1.0 has no wide text (section 9.3.2.7).
     fn wide_text(&mut self, value: &str) -> Visit<()> {
         self.fits(2 * value.len() + 8)?;
+        self.dialect.knows(true)?;
         let minor = self.dialect.minor;
         let mut put = self.put();
         match minor {
@@ -288,6 +289,7 @@ impl Sink for CdrSink<'_> {
 
     fn char(&mut self, value: char, wide: bool) -> Visit<()> {
         let (minor, narrow) = (self.dialect.minor, self.dialect.narrow);
+        self.dialect.knows(wide)?;
         let mut put = self.put();
         if !wide {
             // A narrow character is one octet, whatever the set. UTF-8 has only ASCII in one, so JacORB and
@@ -298,6 +300,7 @@ impl Sink for CdrSink<'_> {
                     return Err(Failure::bad_argument(format!("`{value}` is more than one octet")));
                 }
                 (Narrow::Latin1, Err(_)) => return Err(no_latin1(value)),
+                (Narrow::Foreign, Err(_)) => return Err(foreign(false)),
             };
             put.u8(octet);
             return Ok(());
@@ -339,6 +342,7 @@ impl Sink for CdrSink<'_> {
                 let raw = to_latin1(value).map_err(no_latin1)?;
                 self.put().string(&raw);
             }
+            Narrow::Foreign => return Err(foreign(false)),
         }
         Ok(())
     }

@@ -4,15 +4,13 @@
 //! the dialect of the message and what is left of its budget; the shapes come from the reader's contract.
 //!
 //! Invariants against hostile bytes, in this order for everything with a count:
-//! * A count over the bound of its type is refused.
-//! * A count is refused if the rest of the message cannot hold as many elements of the least size (`least_size`).
-//! * The memory that the elements will take is charged to the budget, and elements that are no numbers are
-//!   counted too, as they may have no size.
-//! * Only then does the caller reserve memory.
+//! * A count over the bound of its type is refused, and one of more elements of the least size (`least_size`) than the message can hold.
+//! * The memory that the elements will take is charged to the budget, and elements that are no numbers are counted too, as they may have
+//!   no size. Only then does the caller reserve memory.
 //!
-//! Nesting is charged by `open` and given back by `close`. Text is checked to be valid in its character set
-//! and without NUL, enumerations to be a member that the contract has. Runs of octets and narrow text of
-//! UTF-8 are borrowed from the body; what is kept longer shares its bytes (`shared`), or is copied if short.
+//! Nesting is charged by `open` and given back by `close`. Text is checked to be valid in its character set and without NUL,
+//! enumerations to be a member that the contract has. Runs of octets and narrow text of UTF-8 are borrowed from the body; what is kept
+//! longer shares its bytes (`shared`), or is copied if short.
 
 use crate::cdr::{DecodeError, Get, ReadCdr};
 use crate::codesets::{self, Dialect, Narrow};
@@ -166,6 +164,7 @@ impl<'a> CdrSource<'a> {
     /// A character.
     fn character(&mut self, wide: bool) -> Visit<char> {
         let at = self.get.pos;
+        self.dialect.knows(wide)?;
         if !wide {
             let octet = self.get.u8()?;
             // MICO sends both octets that UTF-8 has for a character of ISO 8859-1: what follows would be misread. `Â` and `Ã` look alike where
@@ -176,7 +175,7 @@ impl<'a> CdrSource<'a> {
                     format_args!("a narrow character is more than one octet ({octet:#04x} is the first)");
                 return Err(Failure::malformed(what, at));
             }
-            // Otherwise an octet is a character in every set; see how it is written.
+            // Otherwise an octet is a character in every known set; see how it is written.
             return Ok(octet.into());
         }
         let text = match self.dialect.minor {
@@ -210,6 +209,7 @@ impl<'a> CdrSource<'a> {
                     Err(_) => return Err(Failure::malformed("text is no UTF-8", at)),
                 },
                 Narrow::Latin1 => codesets::from_latin1(raw),
+                Narrow::Foreign => return Err(codesets::foreign(false)),
             }
         };
         if text.as_bytes().contains(&0) {
@@ -219,10 +219,10 @@ impl<'a> CdrSource<'a> {
         Ok(text)
     }
 
-    /// Wide text: in GIOP 1.1 counted in units, with a NUL unit at its end, in the byte order of the message;
-    /// in 1.2 counted in octets, without NUL, big-endian unless a byte-order mark says otherwise (section
-    /// 9.3.2.7).
+    /// Wide text: in GIOP 1.1 counted in units, with a NUL unit at its end, in the byte order of the message; in 1.2 counted in octets,
+    /// without NUL, big-endian unless a byte-order mark says otherwise (section 9.3.2.7).
     fn wide_text(&mut self) -> Visit<String> {
+        self.dialect.knows(true)?;
         let at = self.get.pos;
         let text = match self.dialect.minor {
             0 => return Err(self.wrong("wide text came by GIOP 1.0, which has none")),

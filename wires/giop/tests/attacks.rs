@@ -5,7 +5,8 @@
 use crate::support::*;
 use bytes::BytesMut;
 use everywire_giop::codesets::Dialect;
-use everywire_giop::{Cdr, GIOP};
+use everywire_giop::{CDR, Cdr, GIOP};
+use everywire_model::shape::{Text, TextKind};
 use everywire_model::*;
 use std::time::{Duration, Instant};
 
@@ -372,11 +373,28 @@ fn g8_code_sets_that_nobody_knows() {
     unknown.extend(0x0001_0109u32.to_le_bytes());
     let size = unknown.len() as u32 - 12;
     unknown[8..12].copy_from_slice(&size.to_le_bytes());
+    // CORBA 3.3 part 2, 7.10.2.6: what is incompatible is text. A call without any reaches its servant, as at omniORB.
     let mut session = server();
     feed(&mut *session, &unknown).unwrap();
-    assert!(events(&mut *session).is_empty(), "the call does not reach a servant");
-    let sent = drain(&mut *session);
-    assert!(sent.windows(20).any(|part| part == b"CODESET_INCOMPATIBLE"));
+    let calls = events(&mut *session);
+    let [Event::Call(call)] = calls.as_slice() else { panic!("{calls:?}") };
+    assert!(drain(&mut *session).is_empty(), "nothing is refused yet");
+    let text = |kind| Shape::Text(Text { kind, ..Text::NARROW });
+    let read = |bytes: &[u8], shape: &Shape| {
+        let body = Body { bytes: bytes.to_vec().into(), base: 0, ..call.body.clone() };
+        body.read(|source| Value::decode(shape, source))
+    };
+    let failure = read(&[2, 0, 0, 0, b'a', 0], &text(TextKind::Narrow)).unwrap_err();
+    assert_eq!(failure.code(), Some("CORBA::CODESET_INCOMPATIBLE minor 0x00000000"), "{failure}");
+    assert!(read(b"a", &Shape::Char).is_err());
+    assert_eq!(read(&[7, 0, 0, 0], &Shape::U32).unwrap(), Value::Integer(7));
+    // Wide text is in the set that it always is in.
+    assert_eq!(read(&[2, 0, 0, 0, 0, b'a'], &text(TextKind::Wide)).unwrap(), Value::Text("a".into()));
+    // No answer says text in it either.
+    let mut refusal = |sink: &mut dyn Sink| Value::Text("a".into()).encode(&text(TextKind::Narrow), sink);
+    let dialect = Dialect::from_number(call.body.dialect);
+    let failure = CDR.write_as(true, dialect, 0, &mut refusal).unwrap_err();
+    assert_eq!(failure.code(), Some("CORBA::CODESET_INCOMPATIBLE minor 0x00000000"), "{failure}");
 }
 
 #[test]
