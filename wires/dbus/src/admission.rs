@@ -109,9 +109,10 @@ impl DbusSession {
     /// Takes the greeting off the input; whether it is over. When the server refuses all ways but names
     /// others, the way to try next is kept for `Session::again`.
     ///
-    /// What came may have lain unread for long, where this side was busy, and then the client can say its last word only after
-    /// its time. So the time begins anew when it is told that it is known; but once, as it can ask to begin from the start
-    /// again and again. Nobody gains by that who does not show who he is.
+    /// What came may have lain unread for long, where this side was busy, and then the client can say its next word only after
+    /// its time. So the time begins anew when something is read after it is over, since a client that had said nothing by then
+    /// would have been ended; and when the client is told that it is known. Each happens once only: a client can say something
+    /// again and again.
     ///
     /// # Errors
     /// Authentication failed; the connection ends.
@@ -129,7 +130,9 @@ impl DbusSession {
         let done = result.map_err(|wrong| wrong.violation(self.received))?;
         self.received += taken as u64;
         let Some(Admission { mechanism, handles }) = done else {
-            if greeting.knows_client() && !std::mem::replace(&mut self.known, true) {
+            let (late, knows) = (self.ready_by.late(now).is_some(), greeting.knows_client());
+            let heard_late = late && !std::mem::replace(&mut self.heard_late, true);
+            if heard_late || (knows && !std::mem::replace(&mut self.known, true)) {
                 self.ready_by.stop();
                 self.ready_by.allow(now, limits::GREETING);
             }

@@ -93,6 +93,8 @@ pub(crate) struct DbusSession {
     pub(crate) ready_by: MessageClock,
     /// Whether the peer has shown who it is, and had its time anew for that.
     pub(crate) known: bool,
+    /// Whether the peer was read after its time, by this side's fault, and had its time anew for that.
+    pub(crate) heard_late: bool,
     /// When the message at the front of the input must be whole, and seconds it was given.
     pub(crate) due: MessageClock,
     /// The header of the last answer.
