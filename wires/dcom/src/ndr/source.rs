@@ -497,7 +497,7 @@ impl<'a> Source<'a> for NdrSource<'a> {
         let shape = if self.has_other_bstr(vt) {
             variant::shape_of_blobs(vt, dimensions)?
         } else {
-            variant::shape_of(vt, dimensions)?
+            variant::content_of(vt, dimensions)?
         };
         let bounds = self.lower_bounds(vt);
         let shape = if bounds.is_empty() { shape } else { variant::with_lower_bounds(shape, &bounds) };

@@ -121,10 +121,17 @@ pub(crate) fn shape_of(vt: u16, dimensions: u32) -> Visit<Shape> {
     let base = vt & !(ARRAY | BYREF);
     match (vt & ARRAY != 0, base) {
         (false, VARIANT) if vt & BYREF != 0 => Ok(Shape::Variant),
-        (false, RECORD) if vt & BYREF != 0 => Ok(alias(&RECORD_BY_REFERENCE)),
         (true, VARIANT) => composed(vt, dimensions, Shape::Variant),
-        (_, RECORD) => composed(vt, dimensions, RECORD_SHAPE.clone()),
         _ => composed(vt, dimensions, scalar(base)?),
+    }
+}
+
+/// The same of a VARIANT that came: it may be a record, which nobody here can make of another value.
+pub(super) fn content_of(vt: u16, dimensions: u32) -> Visit<Shape> {
+    match (vt & ARRAY != 0, vt & !(ARRAY | BYREF)) {
+        (false, RECORD) if vt & BYREF != 0 => Ok(alias(&RECORD_BY_REFERENCE)),
+        (_, RECORD) => composed(vt, dimensions, RECORD_SHAPE.clone()),
+        _ => shape_of(vt, dimensions),
     }
 }
 
