@@ -16,6 +16,7 @@
 
 use super::bindings::{Bindings, Overloads};
 use super::builtin::{self, Typed};
+use super::details;
 use super::limits::PORTS;
 use super::marks;
 use super::members::{MemberPosition, is_schema, is_serialized};
@@ -29,13 +30,13 @@ use crate::report::Problem;
 use crate::unique::Unique;
 use everywire_model::contract::{LEFT_OUT, Notes};
 use everywire_model::shape::{Field, Name, Struct};
-use everywire_model::{Hold, Interface, Operation, Shape, Signal};
+use everywire_model::{Hold, Interface, Operation, Signal};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::iter::repeat;
 
 /// Where the attribute `Action` may stand: WS-Addressing Metadata, its draft, and the submission.
-const ACTIONS: [&str; 3] = [
+pub(super) const ACTIONS: [&str; 3] = [
     "http://www.w3.org/2006/05/addressing/wsdl",
     "http://www.w3.org/2007/05/addressing/metadata",
     "http://schemas.xmlsoap.org/ws/2004/08/addressing",
@@ -46,14 +47,16 @@ const EXTENSIONS: &str = "http://www.w3.org/ns/wsdl-extensions";
 /// WCF's own attributes of port types and operations.
 const CONTRACT: &str = "http://schemas.microsoft.com/ws/2005/12/wsdl/contract";
 
-type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
+pub(super) type Messages<'n, 't> = HashMap<QName, &'n Node<'t>>;
 
 /// Reads port types.
 pub(super) struct Services<'n, 't, 'r, 's> {
     pub(super) types: &'s mut Types<'n, 't, 'r>,
     /// Messages of all documents; the first of a name counts.
-    messages: Messages<'n, 't>,
+    pub(super) messages: Messages<'n, 't>,
     bindings: Bindings,
+    /// Types that are the details of several elements in one operation.
+    pub(super) shared: HashSet<QName>,
     /// Structs that are details of faults.
     pub(super) exceptions: Vec<(QName, Hold<Struct>)>,
 }
@@ -112,7 +115,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             }
         }
         let bindings = Bindings::new(roots, types.report);
-        Self { types, messages, bindings, exceptions: Vec::new() }
+        let shared = details::shared(roots, &messages, types.schemas);
+        Self { types, messages, bindings, shared, exceptions: Vec::new() }
     }
 
     /// Whether a port type is for something else than messages: forms of HTTP, as ASMX has them beside SOAP.
@@ -488,79 +492,12 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
     }
 
     /// None where it is not defined, with the reason in `lost`.
-    fn global(&mut self, name: &QName, place: &Node<'_>) -> Option<&'n Node<'t>> {
+    pub(super) fn global(&mut self, name: &QName, place: &Node<'_>) -> Option<&'n Node<'t>> {
         let found = self.types.schemas.elements.get(name).copied();
         if found.is_none() {
             self.types.lose(place, "element", name);
         }
         found
-    }
-
-    /// A fault that is in no document, or a list, has no exception and is remarked: it still arrives as a fault.
-    fn faults(
-        &mut self,
-        of: &QName,
-        node: &'n Node<'t>,
-        usual: &str,
-        notes: &mut Vec<(Name, Name)>,
-    ) -> Vec<Hold<Struct>> {
-        let (mut raises, mut families) = (Vec::new(), Vec::new());
-        for fault in node.all("fault") {
-            let Some(message) = fault.qname("message") else { continue };
-            let Some(message) = self.messages.get(&message).copied() else { continue };
-            let Some(part) = message.one("part") else { continue };
-            // In the style `rpc` a part may have a type alone: the element is called as the part is.
-            let alone = part.get("element").is_none();
-            let (element, found, named) = if alone {
-                let Some(named) = part.qname("type") else { continue };
-                let local = part.get("name").unwrap_or_default();
-                let found = is_name(local).then_some(part);
-                (QName::new(of.namespace.clone(), local), found, Some(named))
-            } else {
-                let Some(element) = part.qname("element") else { continue };
-                // Each plain type has an element of its name, whether a schema of serializers is there or not.
-                if builtin::find(&element).is_some() {
-                    (element.clone(), Some(part), Some(element))
-                } else {
-                    let found = self.global(&element, part);
-                    let named = found.and_then(|found| found.qname("type"));
-                    (element, found, named)
-                }
-            };
-            let typed = match (&named, found) {
-                // The types that extend it are exceptions of their own.
-                (Some(name), Some(found)) => match builtin::find(name) {
-                    Some(typed) => Some(typed),
-                    None => self.types.named(name, Some(found)),
-                },
-                (None, Some(found)) => self
-                    .types
-                    .element(&QName::new(element.namespace.clone(), ""), found)
-                    .map(|(_, typed)| typed),
-                (_, None) => None,
-            };
-            let detail = match typed.map(|typed| typed.shape) {
-                Some(Shape::Struct(detail)) => Some(detail),
-                Some(shape) => self.text_alone(&element, shape),
-                None => None,
-            };
-            let Some(detail) = detail else {
-                let text = format!(
-                    "{of}.{}: the fault {element} has no members and is not typed",
-                    node.get("name").unwrap_or_default()
-                );
-                self.types.remark(text);
-                self.types.lost = None;
-                continue;
-            };
-            let action = fault.foreign(&ACTIONS, "Action").map(str::to_owned);
-            self.raise(&element, action.clone(), usual, &detail, notes, &mut raises);
-            if let Some(name) = named {
-                families.push((name, element, action, detail));
-            }
-        }
-        self.raise_derived(families, usual, notes, &mut raises);
-        raises
     }
 }
 

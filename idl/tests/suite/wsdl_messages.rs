@@ -278,6 +278,45 @@ fn faults_of_one_name_and_several_types_are_printed() {
     printed(&contract);
 }
 
+/// One type for the elements of several faults, as services in Java have it: each element is an exception of its own (WSDL 1.1,
+/// 2.4), here and in the description that is printed. An element that is called as the type keeps that name to itself.
+#[test]
+fn faults_of_one_type_and_several_elements_are_several_exceptions() {
+    let schema = "<xs:element name=\"In\" type=\"xs:int\"/><xs:element name=\"Out\" type=\"xs:int\"/>\
+        <xs:complexType name=\"Info\"><xs:sequence><xs:element name=\"code\" type=\"xs:int\"/></xs:sequence></xs:complexType>\
+        <xs:complexType name=\"Once\"><xs:sequence><xs:element name=\"code\" type=\"xs:int\"/></xs:sequence></xs:complexType>\
+        <xs:element name=\"Gone\" type=\"s:Info\"/><xs:element name=\"Denied\" type=\"s:Info\"/>\
+        <xs:element name=\"Info\" type=\"s:Info\"/><xs:element name=\"Single\" type=\"s:Once\"/>";
+    let (mut messages, mut faults) = (String::new(), String::new());
+    for name in ["Gone", "Denied", "Info", "Single"] {
+        messages +=
+            &format!("<message name=\"{name}\"><part name=\"fault\" element=\"s:{name}\"/></message>");
+        faults += &format!("<fault name=\"{name}\" message=\"t:{name}\"/>");
+    }
+    // The second operation has one of them, and it is the same exception there.
+    let second = "<operation name=\"Tell\"><input message=\"t:Asked\"/><output message=\"t:Answered\"/><fault name=\"c\" message=\"t:Denied\"/></operation>";
+    let text = described(schema, "s:In", "s:Out")
+        .replace("<portType", &format!("{messages}<portType"))
+        .replace("</operation></portType>", &format!("{faults}</operation>{second}</portType>"));
+    let contract = read(&text);
+    let print = printed(&contract);
+    for contract in [&contract, &read(&print)] {
+        let told = only(contract).operations.iter().map(|operation| {
+            let told = |detail: &Hold<Struct>| {
+                assert_eq!(detail.fields[0].name, "code");
+                format!("{} {}", detail.id, names::detail(operation, detail).local)
+            };
+            operation.raises.iter().map(told).collect::<Vec<_>>()
+        });
+        let first =
+            ["{urn:s}Gone Gone", "{urn:s}Denied Denied", "{urn:s}InfoFault Info", "{urn:s}Once Single"];
+        assert_eq!(told.collect::<Vec<_>>(), [&first[..], &["{urn:s}Denied Denied"]]);
+    }
+    for element in ["Gone", "Denied", "Info", "Single"] {
+        assert!(print.contains(&format!("<xs:element name=\"{element}\" ")), "{print}");
+    }
+}
+
 /// The action of WS-Addressing where a binding says that there is none: WS-Addressing 1.0 Metadata, 4.4.4.
 #[test]
 fn a_message_of_which_bindings_say_no_action_has_the_default_one() {
