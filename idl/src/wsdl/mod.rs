@@ -19,6 +19,7 @@ mod cells;
 mod choices;
 mod details;
 mod documents;
+mod headers;
 pub mod lexical;
 mod limits;
 pub mod marks;

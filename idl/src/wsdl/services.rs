@@ -17,6 +17,7 @@
 use super::bindings::{Bindings, Overloads};
 use super::builtin::{self, Typed};
 use super::details;
+use super::headers::tell_apart;
 use super::limits::PORTS;
 use super::marks;
 use super::members::{MemberPosition, is_schema, is_serialized};
@@ -88,7 +89,7 @@ struct Style<'k> {
 
 /// What a message carries.
 #[derive(Default)]
-struct Content {
+pub(super) struct Content {
     /// The element around the parameters.
     wrapper: Option<QName>,
     /// The namespace of parameters that stand alone, where it is not that of the port type. In a wrapper each member says
@@ -97,9 +98,9 @@ struct Content {
     /// Whether parameters stand alone in the body.
     bare: bool,
     /// What stands in the body.
-    fields: Vec<Field>,
+    pub(super) fields: Vec<Field>,
     /// What travels as a header, with the element's name.
-    headers: Vec<(Field, QName)>,
+    pub(super) headers: Vec<(Field, QName)>,
 }
 
 impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
@@ -227,6 +228,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         if ways.reply.is_some() && request.bare != reply.bare {
             (request, reply) = both(self, false)?;
         }
+        tell_apart(&mut request, &mut reply);
         let mut notes: Vec<(Name, Name)> = Vec::new();
         let mut note = |what: String, value: String| notes.push((Name::from(what), Name::from(value)));
         // The contract's usual names; a callback's actions have the name of the service's contract.
@@ -455,27 +457,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
             // Nothing stands in the body.
             content.bare = true;
         }
-        for (message, part) in headers {
-            let Some(node) = self.messages.get(&message).copied() else { continue };
-            self.types.look(node)?;
-            let Some(part) = node.all("part").find(|p| p.get("name") == Some(part.as_str())) else {
-                continue;
-            };
-            let Some(element) = part.qname("element") else { continue };
-            let of_it = QName::new(element.namespace.clone(), "");
-            let found = self.global(&element, part);
-            let typed = found.and_then(|found| Some((found, self.types.element(&of_it, found)?.1)));
-            let Some((found, typed)) = typed else {
-                // What is not known cannot be sent; the operation itself can.
-                let lost = self.types.lost.take()?;
-                self.types.remark(format!("the header {element} is left out: {lost}"));
-                continue;
-            };
-            let name = Name::from(element.local.clone());
-            if taken.insert(name.clone()) {
-                content.headers.push((Field { name, shape: or_nil(found, typed.shape) }, element));
-            }
-        }
+        content.headers = self.headers(headers)?;
         Some(content)
     }
 

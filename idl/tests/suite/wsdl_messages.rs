@@ -317,6 +317,46 @@ fn faults_of_one_type_and_several_elements_are_several_exceptions() {
     }
 }
 
+/// A header may be called as a parameter of either body is, or as another header, in another namespace: each is a parameter.
+#[test]
+fn headers_that_are_called_as_other_parameters_have_names_of_their_own() {
+    let schema = "<xs:element name=\"In\"><xs:complexType><xs:sequence><xs:element name=\"Far\" type=\"xs:string\"/></xs:sequence></xs:complexType></xs:element>\
+        <xs:element name=\"Out\"><xs:complexType><xs:sequence><xs:element name=\"Near\" type=\"xs:int\"/></xs:sequence></xs:complexType></xs:element>\
+        <xs:element name=\"Far\" type=\"xs:int\"/><xs:element name=\"Own\" type=\"xs:int\"/>";
+    let header = |part: &str| format!("<b:header message=\"t:H\" part=\"{part}\" use=\"literal\"/>");
+    let binding = format!(
+        "<binding name=\"B\" type=\"t:T\" xmlns:b=\"http://schemas.xmlsoap.org/wsdl/soap/\">\
+         <b:binding transport=\"http://schemas.xmlsoap.org/soap/http\"/><operation name=\"Ask\"><b:operation soapAction=\"\"/>\
+         <input><b:body use=\"literal\"/>{}</input><output><b:body use=\"literal\"/>{}</output></operation></binding>",
+        ["far", "near", "again", "own"].map(header).concat(),
+        ["near", "own"].map(header).concat(),
+    );
+    let parts = [("far", "u:Far"), ("near", "u:Near"), ("again", "s:Far"), ("own", "s:Own")];
+    let parts =
+        parts.map(|(name, element)| format!("<part name=\"{name}\" element=\"{element}\"/>")).concat();
+    // What is called as the operation is stands around parameters.
+    let text = described(schema, "s:In", "s:Out")
+        .replace("<portType", &format!("<message name=\"H\">{parts}</message><portType"))
+        .replace("</definitions>", &format!("{binding}</definitions>"))
+        .replace("name=\"In\"", "name=\"Ask\"")
+        .replace("element=\"s:In\"", "element=\"s:Ask\"")
+        .replace("name=\"Out\"", "name=\"AskResponse\"")
+        .replace("element=\"s:Out\"", "element=\"s:AskResponse\"");
+    let contract = read(&text);
+    let operation = &only(&contract).operations[0];
+    let header =
+        |name: &str| everywire_model::contract::note(&operation.notes, &format!("wcf:header:{name}"));
+    let arguments: Vec<_> =
+        operation.arguments.fields().iter().map(|f| (&*f.name, header(&f.name))).collect();
+    let near = ("NearHeader", Some("{urn:u}Near"));
+    let own = ("Own", Some("{urn:s}Own"));
+    let second = ("FarHeader2", Some("{urn:s}Far"));
+    assert_eq!(arguments, [("Far", None), ("FarHeader", Some("{urn:u}Far")), near, second, own]);
+    let results: Vec<_> = operation.results.fields().iter().map(|f| (&*f.name, header(&f.name))).collect();
+    assert_eq!(results, [("Near", None), near, own]);
+    printed(&contract);
+}
+
 /// The action of WS-Addressing where a binding says that there is none: WS-Addressing 1.0 Metadata, 4.4.4.
 #[test]
 fn a_message_of_which_bindings_say_no_action_has_the_default_one() {

@@ -299,8 +299,14 @@ impl Messages<'_, '_> {
                 let element =
                     element.unwrap_or_else(|| QName::new(namespace.clone(), field.name.to_string()));
                 self.global(&element, field)?;
-                names.push(element.local.clone());
-                list.push((element.local.clone(), Part::Element(element)));
+                // A part is called as its element, but for a second one of that name.
+                let part = if names.contains(&element.local) {
+                    field.name.to_string()
+                } else {
+                    element.local.clone()
+                };
+                names.push(part.clone());
+                list.push((part, Part::Element(element)));
             }
             let message = format!("{}_{name}_{way}Message_Headers", self.contract.local);
             self.elements.message(&message, &list);
