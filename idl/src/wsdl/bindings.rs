@@ -9,6 +9,9 @@ use super::tree::{Node, WSDL};
 use crate::report::{Problem, Report};
 use std::collections::{HashMap, HashSet};
 
+/// MIME (WSDL 1.1, 5).
+const MIME: &str = "http://schemas.xmlsoap.org/wsdl/mime/";
+
 /// What the bindings of all documents say, by port type.
 #[derive(Default)]
 pub(super) struct Bindings {
@@ -22,10 +25,56 @@ pub(super) struct Bindings {
     pub(super) bound: HashMap<QName, bool>,
     /// What bindings of that style say about the namespace of the element around the parts; as `headers`.
     pub(super) around: HashMap<(QName, String, bool), String>,
+    /// What the first binding for messages says of where parts are; as `headers`.
+    pub(super) bodies: HashMap<(QName, String, bool), Bound>,
     /// Actions of requests by port type and operation, as each binding says; empty where it says that there is none.
     pub(super) actions: HashMap<(QName, String), Vec<(QName, String)>>,
     /// The ports of each binding, as `SERVICE/PORT`.
     pub(super) ports: HashMap<QName, Vec<String>>,
+}
+
+/// Where the parts of a message are.
+#[derive(Default)]
+pub(super) struct Bound {
+    /// The parts in the body, if they are named; else it is all of them (WSDL 1.1, 3.5).
+    parts: Option<HashSet<String>>,
+    /// The parts that are attachments (WSDL 1.1, 5.3).
+    attached: HashSet<String>,
+}
+
+/// Where a part is that stands neither in the body nor in a header.
+pub(super) enum Elsewhere {
+    Attached,
+    Unbound,
+}
+
+impl Bound {
+    /// What a binding says of a message by these elements.
+    fn of(elements: &[&Node<'_>]) -> Self {
+        let named = elements.iter().filter(|element| is_soap(element) && element.local == "body");
+        let parts = named.filter_map(|body| body.get("parts")).next();
+        let attached = elements.iter().filter(|element| element.is(MIME, "content"));
+        Self {
+            parts: parts.map(|parts| parts.split_whitespace().map(str::to_owned).collect()),
+            attached: attached.filter_map(|content| content.get("part")).map(str::to_owned).collect(),
+        }
+    }
+
+    /// Where this part of a message is, if it is not in the body. Names of none of its parts (`all`) say nothing: some bindings
+    /// call the one part in the body by a name that is usual.
+    pub(super) fn elsewhere(&self, part: &str, all: &[&str]) -> Option<Elsewhere> {
+        let named = self
+            .parts
+            .as_ref()
+            .filter(|parts| parts.is_empty() || all.iter().any(|part| parts.contains(*part)));
+        if named.is_some_and(|parts| parts.contains(part)) {
+            return None;
+        }
+        if self.attached.contains(part) {
+            return Some(Elsewhere::Attached);
+        }
+        named.map(|_| Elsewhere::Unbound)
+    }
 }
 
 /// Names that several operations of a port type or binding have.
@@ -78,7 +127,7 @@ impl Bindings {
     /// Notes what only a binding says: which parts are headers, the style, and the actions of older services.
     fn read(&mut self, target: &str, binding: &Node<'_>, report: &mut Report) {
         let Some(of) = binding.qname("type") else { return };
-        let soap = |node: &&Node<'_>| node.space.contains("/wsdl/soap");
+        let soap = |node: &&Node<'_>| is_soap(node);
         let style = |node: &Node<'_>| {
             let own = node.children.iter().filter(soap).find(|c| matches!(c.local, "binding" | "operation"));
             own.and_then(|own| own.get("style")).map(str::to_owned)
@@ -101,12 +150,16 @@ impl Bindings {
                 self.rpc.insert((of.clone(), name.clone()));
             }
             for way in operation.children.iter().filter(|child| child.space == WSDL) {
-                let body = way.children.iter().filter(soap).find(|child| child.local == "body");
+                let told = elements(way);
+                let key = (of.clone(), name.clone(), way.local == "output");
+                let body = told.iter().find(|child| is_soap(child) && child.local == "body");
                 if let Some(namespace) = body.and_then(|body| body.get("namespace")) {
-                    let way = (of.clone(), name.clone(), way.local == "output");
-                    self.around.entry(way).or_insert_with(|| namespace.to_owned());
+                    self.around.entry(key.clone()).or_insert_with(|| namespace.to_owned());
                 }
-                for header in way.children.iter().filter(soap).filter(|child| child.local == "header") {
+                if messages {
+                    self.bodies.entry(key).or_insert_with(|| Bound::of(&told));
+                }
+                for header in told.iter().filter(|child| is_soap(child) && child.local == "header") {
                     let Some(message) = header.qname("message") else { continue };
                     let part = (message, header.get("part").unwrap_or_default().to_owned());
                     let parts =
@@ -124,4 +177,17 @@ impl Bindings {
             }
         }
     }
+}
+
+/// Whether an element is of the bindings for SOAP, of whatever version.
+fn is_soap(node: &Node<'_>) -> bool {
+    node.space.contains("/wsdl/soap")
+}
+
+/// What a binding says of one message: the elements there, and those in the parts of a multipart message.
+fn elements<'n, 't>(way: &'n Node<'t>) -> Vec<&'n Node<'t>> {
+    let is_multipart = |node: &&Node<'_>| node.is(MIME, "multipartRelated");
+    let parts = way.children.iter().filter(is_multipart).flat_map(|multipart| &multipart.children);
+    let inner = parts.filter(|part| part.is(MIME, "part")).flat_map(|part| &part.children);
+    way.children.iter().chain(inner).collect()
 }

@@ -1,12 +1,47 @@
-//! Parts of messages that travel as headers: parameters of the operation, each with the name of its element.
+//! Where the parts of messages are. Those that travel as headers are parameters of the operation, each with the name of its element;
+//! attachments are not carried.
 
+use super::bindings::Elsewhere;
 use super::names::QName;
 use super::parameters::or_nil;
 use super::services::{Content, Services};
+use super::tree::Node;
+use crate::report::Problem;
 use everywire_model::shape::{Field, Name};
 use std::collections::{HashMap, HashSet};
 
-impl Services<'_, '_, '_, '_> {
+impl<'n, 't> Services<'n, 't, '_, '_> {
+    /// Those of the parts that are in the body of the message which bindings know by this `key`. One that is nowhere is left out with
+    /// a remark. None, with the reason in `lost`, where one is an attachment: a message without it would be another one.
+    pub(super) fn in_body(
+        &mut self,
+        of: &QName,
+        operation: &str,
+        parts: Vec<&'n Node<'t>>,
+        key: &(QName, String, bool),
+    ) -> Option<Vec<&'n Node<'t>>> {
+        let Some(bound) = self.bindings.bodies.get(key) else { return Some(parts) };
+        let all: Vec<&str> = parts.iter().filter_map(|part| part.get("name")).collect();
+        let mut inside = Vec::new();
+        for part in parts {
+            let name = part.get("name").unwrap_or_default();
+            match bound.elsewhere(name, &all) {
+                None => inside.push(part),
+                Some(Elsewhere::Unbound) => self.types.remark(format!(
+                    "{of}.{operation}: the part `{name}` is left out, no binding carries it"
+                )),
+                Some(Elsewhere::Attached) => {
+                    let lost =
+                        format!("the part `{name}` is sent as an attachment (MIME), which is not carried");
+                    self.types.report.doubt(Problem::new(part.span(), lost.clone()));
+                    self.types.lost = Some(lost);
+                    return None;
+                }
+            }
+        }
+        Some(inside)
+    }
+
     /// The headers of a message, which are these parts of messages; each element once. One whose type is not known is left out
     /// with a remark. None after a mistake.
     pub(super) fn headers(&mut self, parts: Vec<(QName, String)>) -> Option<Vec<(Field, QName)>> {

@@ -55,7 +55,7 @@ pub(super) struct Services<'n, 't, 'r, 's> {
     pub(super) types: &'s mut Types<'n, 't, 'r>,
     /// Messages of all documents; the first of a name counts.
     pub(super) messages: Messages<'n, 't>,
-    bindings: Bindings,
+    pub(super) bindings: Bindings,
     /// Types that are the details of several elements in one operation.
     pub(super) shared: HashSet<QName>,
     /// Structs that are details of faults.
@@ -381,7 +381,8 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
                 parts.push(part);
             }
         }
-        let single = parts.len() == 1;
+        let parts = self.in_body(of, operation, parts, &(of.clone(), style.key.to_owned(), output))?;
+        let (single, nothing) = (parts.len() == 1, parts.is_empty());
         // In the style `rpc` an element stands around any number of parts (WSDL 1.1, 3.5).
         if (style.rpc || !parts.is_empty()) && parts.iter().all(|part| part.get("element").is_none()) {
             let namespace = self.bindings.around.get(&(of.clone(), style.key.to_owned(), output));
@@ -453,7 +454,7 @@ impl<'n, 't, 'r, 's> Services<'n, 't, 'r, 's> {
         if content.bare && content.members.as_ref() == Some(&of.namespace) {
             content.members = None;
         }
-        if message.one("part").is_none() && content.wrapper.is_none() {
+        if nothing && content.wrapper.is_none() {
             // Nothing stands in the body.
             content.bare = true;
         }

@@ -33,6 +33,7 @@ mod which_language;
 mod wsdl;
 mod wsdl_members;
 mod wsdl_messages;
+mod wsdl_mime;
 mod wsdl_prefixes;
 mod wsdl_schemas;
 mod wsdl_substitutes;
