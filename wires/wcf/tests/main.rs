@@ -49,6 +49,7 @@ mod soap_support;
 mod spaces;
 mod substitutes;
 mod told;
+mod typed_headers;
 mod types;
 mod visit;
 mod wrapping;

@@ -30,6 +30,14 @@ impl ElementSink<'_> {
         }
     }
 
+    /// Behind this member, as `direct` gives it, there is nothing of the header before it: that ends where another parameter
+    /// begins, which is a member of the base, and not with the members of its own type.
+    fn begin_member(&mut self, at: usize) {
+        if at == 0 {
+            self.end_header();
+        }
+    }
+
     /// Passes the member that begins now and holds nothing, if that is said by leaving it out.
     pub(super) fn leaves_out(&mut self) -> Visit<bool> {
         let Some((at, Member { place: MemberForm::Left(_) | MemberForm::Attribute(..), .. })) =
@@ -37,7 +45,7 @@ impl ElementSink<'_> {
         else {
             return Ok(false);
         };
-        self.end_header();
+        self.begin_member(at);
         self.frame(at)?.index += 1;
         Ok(true)
     }
@@ -74,7 +82,7 @@ impl ElementSink<'_> {
             }
             _ => return Ok(false),
         };
-        self.end_header();
+        self.begin_member(at);
         let frame = self.frame(at)?;
         let Frame { graph, kind, node: of, prefix, index, .. } = *frame;
         frame.index += 1;
