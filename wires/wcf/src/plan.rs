@@ -8,7 +8,7 @@
 //!
 //! States: none. Invariant: a plan does not change and is shared in an `Arc`.
 
-use crate::values::{Layout, QName, Types};
+use crate::values::{Layout, Naming, QName, Types};
 use bytes::Bytes;
 use everywire_idl::wsdl::{Port, names};
 use everywire_model::contract::note;
@@ -237,6 +237,16 @@ impl Plan {
         let only = speak.next().filter(|_| speak.next().is_none());
         let found = self.by_port.iter().find(|here| at(here)).or(only);
         found.map_or(&self.soap_action, |(_, action)| action)
+    }
+
+    /// How the values of its requests are told, or of its answers.
+    #[inline]
+    pub(crate) fn naming(&self, is_answer: bool) -> Naming {
+        match (self.wrapping, is_answer) {
+            (Wrapping::Rpc, false) if !self.passes => Naming::Parameters,
+            (Wrapping::Rpc, true) if !self.passes && self.results.begins_in_body() => Naming::Returned,
+            _ => Naming::Names,
+        }
     }
 
     /// Whether the operation has this header.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod accessors;
 mod address;
 mod addressing;
 mod allocations;

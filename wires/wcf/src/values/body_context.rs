@@ -29,6 +29,21 @@ pub struct BodyContext {
     /// The parameters of the operation that came as headers. `None`: nobody knows the operation (a trace), and a parameter that is
     /// not in the body is looked for among all headers, by its local name.
     pub headers: Option<Arc<[HeaderParameter]>>,
+    /// How values are told.
+    pub naming: Naming,
+}
+
+/// How the values of a body are told, which may be called as their sender likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// By their names. What the contract does not know is passed over, as WCF does it.
+    #[default]
+    Names,
+    /// By their names, in a request of the style rpc: where it has elements, it names a parameter of the contract.
+    Parameters,
+    /// In an answer of the style rpc: by their names, but for the first one. That is what the operation returns, whatever it is
+    /// called (SOAP 1.1, section 7.1).
+    Returned,
 }
 
 /// A parameter that came as a header.

@@ -76,6 +76,11 @@ impl Layout {
         Some((namespace.as_str(), local.as_str()))
     }
 
+    /// Whether the first value is in the body, and no header.
+    pub(crate) fn begins_in_body(&self) -> bool {
+        matches!(self.headers.first(), Some(None))
+    }
+
     /// Whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty()

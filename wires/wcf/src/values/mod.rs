@@ -26,7 +26,7 @@ mod scalar;
 mod sink;
 mod source;
 
-pub use body_context::{BINARY, BINARY_INSIDE, BodyContext, HeaderParameter, TEXT};
+pub use body_context::{BINARY, BINARY_INSIDE, BodyContext, HeaderParameter, Naming, TEXT};
 pub use codec::{NAME, XML, XmlCodec};
 pub use everywire_idl::wsdl::names::QName;
 pub use known::Types;

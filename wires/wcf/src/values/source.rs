@@ -21,6 +21,7 @@
 //! * Whatever order the caller asks in, the cursor ends behind the element of a composite when that is
 //!   closed.
 
+mod accessors;
 mod apart;
 mod derived;
 mod elements;
@@ -39,6 +40,7 @@ use super::names::{self, Notation, SCHEMA, is_derived, notation, schema_duration
 use super::scalar::Content;
 use crate::nbfx::{Item, item};
 use crate::violations::{Violation, unsupported};
+use accessors::is_base64;
 use bytes::Bytes;
 use everywire_idl::wsdl::names::is_name;
 use everywire_model::shape::{Enum, Shape, Text};
@@ -86,6 +88,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
             whole: &body.bytes,
             unknown: None,
             reading,
+            takes_first: false,
             referred: None,
         }
     }
@@ -405,6 +408,9 @@ impl<'a, C: Cursor<'a>> Source<'a> for ElementSource<'a, C> {
         };
         if entered.nil && !has_empty(notation) {
             return self.wrong_text(Violation::Nil);
+        }
+        if notation.is_none() && !entered.nil && entered.kind.as_ref().is_some_and(is_base64) {
+            return self.text_in_base64(shape);
         }
         if notation == Some(Notation::Markup) && !entered.nil {
             let markup = self.cursor.markup(entered.at, &mut self.budget)?;

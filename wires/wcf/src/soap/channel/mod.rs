@@ -50,7 +50,12 @@ impl SoapChannel {
     pub fn new(dialect: Dialect, config: &Config, settings: &Arc<Settings>, side: Side) -> Self {
         let quotas = settings.quotas.reader;
         let words = StringTable::with_quota(settings.quotas.max_session_size);
-        let reading = BodyContext { words: Arc::new(words), quotas, types: None, headers: Some([].into()) };
+        let reading = BodyContext {
+            words: Arc::new(words),
+            quotas,
+            headers: Some([].into()),
+            ..BodyContext::default()
+        };
         // The service side learns from a client's CreateSequence that there is a session.
         let asks = side == Side::Client && settings.reliable && dialect.addressing;
         let mut outgoing = match dialect.form {

@@ -37,6 +37,7 @@ use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
 use crate::soap::parameters;
 use crate::soap::rm::{InboundMessage, ReceivedMessage, Verdict};
 use crate::soap::security;
+use crate::values::Naming;
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
 use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
@@ -247,16 +248,18 @@ impl SoapChannel {
         } else if is_fault {
             match self.fault_of(&plan, document) {
                 Outcome::Failed(failure) if passes => {
-                    let body = self.body_with(document.clone(), place, Some(&kept), &plan);
+                    let body = self.body_with(document.clone(), place, Some(&kept), &plan, true);
                     Outcome::Failed(as_it_came(failure, body))
                 }
                 outcome => outcome,
             }
         } else {
-            if self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
+            // Bodies whose values are told in another way are found by the whole head.
+            let is_named = plan.naming(true) == Naming::Names;
+            if is_named && self.reliable.is_none() && (related == Some(id) || !self.dialect.addressing) {
                 self.seen.remember(self.dialect, message, (&plan.results, passes), HeadMeaning::Reply);
             }
-            Outcome::Done(self.body_with(document.clone(), place, Some(&kept), &plan))
+            Outcome::Done(self.body_with(document.clone(), place, Some(&kept), &plan, true))
         };
         self.waiting.remove(id);
         self.events.push_back(Event::Reply { id, outcome });
@@ -315,7 +318,7 @@ impl SoapChannel {
             if plan.passes {
                 self.overtaken = self.overtaken.max(id.0);
             }
-            let outcome = Outcome::Done(self.body_with(document, place, kept, &plan));
+            let outcome = Outcome::Done(self.body_with(document, place, kept, &plan, true));
             self.spare.waiting = Some(plan);
             self.events.push_back(Event::Reply { id, outcome });
         }
@@ -406,6 +409,7 @@ impl SoapChannel {
         };
         if reply_to.is_none()
             && echoed.is_none()
+            && plan.naming(false) == Naming::Names
             && self.reliable.is_none()
             && self.side == Side::Server
             && let Ok(number) = u32::try_from(index)
@@ -562,7 +566,7 @@ impl SoapChannel {
         let id = CallId(self.taken);
         let expects = if call.answered { Expects::Reply } else { Expects::Nothing };
         let key = call.key.clone();
-        let body = self.body_with(document, place, kept, &call.plan);
+        let body = self.body_with(document, place, kept, &call.plan, false);
         if call.answered {
             self.serving.insert(id, call);
         } else if let Some(listens) = call.plan.listening {

@@ -6,7 +6,7 @@ use super::state::{Side, SoapChannel, beside};
 use crate::plan::Plan;
 use crate::soap::head::for_each_header;
 use crate::soap::head_cache::{BodyStart, ForwardInfo};
-use crate::values::{BINARY, BINARY_INSIDE, BodyContext, Form, HeaderParameter, TEXT, XML};
+use crate::values::{BINARY, BINARY_INSIDE, BodyContext, Form, HeaderParameter, Naming, TEXT, XML};
 use bytes::Bytes;
 use everywire_model::visit::Visit;
 use everywire_model::{
@@ -98,7 +98,7 @@ impl SoapChannel {
         true
     }
 
-    /// A document as a body that is passed on, or that has headers beside it.
+    /// A document as a body that is passed on, that has headers beside it, or whose values are told otherwise than by their names.
     #[inline]
     pub(super) fn body_with(
         &self,
@@ -106,15 +106,18 @@ impl SoapChannel {
         place: BodyStart,
         kept: Option<&ForwardInfo>,
         plan: &Plan,
+        is_answer: bool,
     ) -> Body {
         let Some(kept) = kept else { return self.body(bytes, place) };
+        let naming = plan.naming(is_answer);
         let passes = plan.passes;
         let headers = (!kept.others.is_empty()).then(|| Headers::received(bytes.slice(kept.others.clone())));
         // The body goes on as a whole: nothing inside the wrapper is looked at.
         let place = if passes { BodyStart::outside(kept.body) } else { place };
         let mut body = self.body(bytes, place);
-        if headers.is_some() && !plan.headers.is_empty() {
-            body.beside = Some(self.beside_with(plan, &body.bytes));
+        let has_headers = headers.is_some() && !plan.headers.is_empty();
+        if has_headers || naming != Naming::Names {
+            body.beside = Some(self.beside_with(plan, naming, has_headers.then_some(&*body.bytes)));
         }
         if passes {
             body.context = kept.context.clone();
@@ -125,11 +128,12 @@ impl SoapChannel {
         }
     }
 
-    /// What stands beside a body whose message has headers that are parameters. Only blocks of the parameter's qualified name
+    /// What stands beside a body whose values are told so, and whose message has headers that may be parameters, if this is it. Only blocks of the parameter's qualified name
     /// that are for this side are (SOAP 1.1, 4.2; SOAP 1.2 part 1, 5.2); of two alike the first.
     #[cold]
-    fn beside_with(&self, plan: &Plan, document: &[u8]) -> Arc<Attachments> {
+    fn beside_with(&self, plan: &Plan, naming: Naming, document: Option<&[u8]>) -> Arc<Attachments> {
         let mut found: Vec<HeaderParameter> = Vec::new();
+        let Some(document) = document else { return beside(&BodyContext { naming, ..self.reading.clone() }) };
         let read = for_each_header(self.dialect.soap, self.readable(document), |number, header| {
             let Some(name) = plan.parameter(&header.namespace, &header.local) else { return };
             if found.iter().all(|known| *known.name != *name) {
@@ -138,7 +142,7 @@ impl SoapChannel {
         });
         // The head was read before: it does not fail now.
         debug_assert!(read.is_ok());
-        beside(&BodyContext { headers: Some(found.into()), ..self.reading.clone() })
+        beside(&BodyContext { headers: Some(found.into()), naming, ..self.reading.clone() })
     }
 
     /// A document as a body.

@@ -21,8 +21,8 @@
 
 use super::fields::{is_apart, is_choice, is_field};
 use super::state::{ElementSource, Jumble, Kind};
-use crate::values::Quota;
 use crate::values::cursor::{Cursor, OpenElement, Run};
+use crate::values::{Naming, Quota};
 use crate::violations::Violation;
 use everywire_idl::wsdl::marks::Mark;
 use everywire_model::Failure;
@@ -155,6 +155,9 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
         self.budget.enter()?;
         self.base.kind = Kind::Struct(fields.clone(), true);
         (self.base.index, self.base.len) = (0, len);
+        if self.reading.naming != Naming::Names {
+            self.check_accessors(fields)?;
+        }
         Ok(len)
     }
 
@@ -221,7 +224,7 @@ impl<'a, C: Cursor<'a>> ElementSource<'a, C> {
                 }
                 return self.missing(index);
             };
-            if is_field(fields, index, entered.name, *wraps) {
+            if is_field(fields, index, entered.name, *wraps) || (self.takes_first && *wraps && index == 0) {
                 return Ok(Some(entered));
             }
             // A later member comes early, or the contract does not know the element.
@@ -423,7 +426,7 @@ pub(super) fn named(violation: Violation, name: &str, at: usize) -> Failure {
 }
 
 /// Whether an element is that of a field, or of an item of it.
-fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
+pub(super) fn may_be(fields: &Struct, index: usize, name: &str, wraps: bool) -> bool {
     is_field(fields, index, name, wraps)
         || fields.fields.get(index).is_some_and(|field| is_choice(&field.shape, name))
 }

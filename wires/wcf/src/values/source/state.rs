@@ -31,6 +31,8 @@ pub(in crate::values) struct ElementSource<'a, C> {
     pub(super) unknown: Option<Box<Unknown<'a>>>,
     /// Types that values of any type may be of, and parameters that came as headers.
     pub(super) reading: &'a BodyContext,
+    /// Whether the first element is the first value, whatever it is called.
+    pub(super) takes_first: bool,
     /// Elements that others stand for, once one was met that does.
     pub(super) referred: Option<Box<IdentifiedElements>>,
 }
