@@ -227,6 +227,8 @@ fn raised(exception: &RaisedException, notation: &dyn Notation, what: &str) -> B
     let RaisedException { name, id, shape, value, text } = exception;
     let shown = match value {
         Value::Struct(fields) if fields.is_empty() => text.clone(),
+        // What the service says to people beside the fields.
+        value if !text.is_empty() => format!("{}; {text}", people::shown(shape, value, notation)),
         value => people::shown(shape, value, notation),
     };
     CliError::raised(what, name, id, exception.json(notation), &shown)

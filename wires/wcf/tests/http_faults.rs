@@ -19,23 +19,27 @@ fn answered(detail: &str) -> Outcome<Body> {
 
 /// The same, of another contract.
 fn answered_to(contract: &Interface, detail: &str) -> Outcome<Body> {
-    let profile = way("basic://127.0.0.1:8000/echo");
-    let mut client = connecting(&profile);
+    let fault = envelope(&format!(
+        "<s:Fault><faultcode>s:Server.userException</faultcode><faultstring>no</faultstring><detail>{detail}</detail></s:Fault>"
+    ));
+    let length = fault.len();
+    let head = format!("HTTP/1.1 500 No\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n\r\n");
+    answered_by(contract, &way("basic://127.0.0.1:8000/echo"), &(head + &fault))
+}
+
+/// What this response is to the caller of `Say` at this address.
+fn answered_by(contract: &Interface, profile: &Profile, response: &str) -> Outcome<Body> {
+    let mut client = connecting(profile);
     let operation = &contract.operations[0];
     let call = Call {
-        profile: &profile,
+        profile,
         method: Method::Typed { interface: Some(contract), operation },
         arguments: &Values(&operation.arguments, vec![Value::Text("x".to_owned())]),
         expects: Expects::Reply,
     };
     client.start(Instant::now(), &call).unwrap();
     told(&mut client);
-    let fault = envelope(&format!(
-        "<s:Fault><faultcode>s:Server.userException</faultcode><faultstring>no</faultstring><detail>{detail}</detail></s:Fault>"
-    ));
-    let length = fault.len();
-    let head = format!("HTTP/1.1 500 No\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n\r\n");
-    send(&mut client, (head + &fault).as_bytes()).unwrap();
+    send(&mut client, response.as_bytes()).unwrap();
     replies(&mut client).remove(0).1
 }
 
@@ -202,6 +206,37 @@ fn a_detail_of_a_derived_type_keeps_its_members() {
             assert_eq!(&*raised.id, *id, "{said}");
             let read = raised.body.read(|source| Value::decode(&shape, source)).unwrap();
             assert_eq!(read, exception);
+        }
+    }
+}
+
+/// What the service says to people stands beside the detail; a sentence that says nothing is none.
+#[test]
+fn the_reason_of_an_exception_is_kept() {
+    let contract = interface();
+    let unsaid = "The creator of this fault did not specify a Reason.";
+    let detail = "<Trouble xmlns='http://tempuri.org/'><why>because</why></Trouble>";
+    for (reason, wanted) in [(" no credit ", "no credit"), ("", ""), (unsaid, "")] {
+        let one = format!(
+            "<faultcode>s:Server</faultcode><faultstring>{reason}</faultstring><detail>{detail}</detail>"
+        );
+        let two = format!(
+            "<s:Code><s:Value>s:Receiver</s:Value></s:Code><s:Reason><s:Text xml:lang='en'>{reason}</s:Text></s:Reason>\
+             <s:Detail>{detail}</s:Detail>"
+        );
+        for (scheme, kind, namespace, content) in [
+            ("basic", "text/xml", "http://schemas.xmlsoap.org/soap/envelope/", one),
+            ("soap12", "application/soap+xml", "http://www.w3.org/2003/05/soap-envelope", two),
+        ] {
+            let fault = format!(
+                "<s:Envelope xmlns:s='{namespace}'><s:Body><s:Fault>{content}</s:Fault></s:Body></s:Envelope>"
+            );
+            let head =
+                format!("HTTP/1.1 500 No\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", fault.len());
+            let profile = way(&format!("{scheme}://127.0.0.1:8000/echo"));
+            let outcome = answered_by(&contract, &profile, &(head + &fault));
+            let Outcome::Raised(raised) = outcome else { panic!("{scheme}: {outcome:?}") };
+            assert_eq!(raised.text, wanted, "{scheme}");
         }
     }
 }

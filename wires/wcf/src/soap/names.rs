@@ -24,6 +24,8 @@ pub(crate) const DISPATCHER_FAULT: &str =
 pub(crate) const ADDRESSING_FAULT: &str = "http://www.w3.org/2005/08/addressing/fault";
 /// The action of faults that a contract does not declare.
 pub(crate) const SOAP_FAULT: &str = "http://www.w3.org/2005/08/addressing/soap/fault";
+/// The reason of a fault whose thrower gave none, as .NET writes it.
+pub(crate) const NO_REASON: &str = "The creator of this fault did not specify a Reason.";
 /// WS-Security 1.0.
 pub(crate) const SECURITY: &str =
     "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd";

@@ -33,14 +33,16 @@ use crate::soap::faults::{Fault, FaultContents, failure, said};
 use crate::soap::head::{First, Head, Message};
 use crate::soap::head_cache::{self, BodyStart, ForwardInfo, HeadMeaning};
 use crate::soap::ids::MessageId;
-use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, SECURITY};
+use crate::soap::names::{ADDRESSING, ANONYMOUS, NO_ADDRESSING, NO_REASON, SECURITY};
 use crate::soap::parameters;
 use crate::soap::rm::{InboundMessage, ReceivedMessage, Verdict};
 use crate::soap::security;
 use crate::values::Naming;
 use bytes::{Buf, Bytes};
 use everywire_model::visit::Visit;
-use everywire_model::{Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome};
+use everywire_model::{
+    Body, CallId, Completed, Event, Expects, Failure, Incoming, Initiator, Kind, Outcome, Raised,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -296,7 +298,10 @@ impl SoapChannel {
         match declared {
             Some(declared) => {
                 let body = self.body(document.clone(), BodyStart::outside(fault.detail));
-                Outcome::raised(declared.id.to_string(), body)
+                let reason = fault.reason.trim();
+                let text = if reason == NO_REASON { String::new() } else { reason.to_owned() };
+                let id = declared.id.to_string();
+                Outcome::Raised(Box::new(Raised { id, body, text, encoded: None }))
             }
             None => Outcome::Failed(failure(&fault)),
         }

@@ -28,6 +28,7 @@ use super::state::{Addressee, InboundCall, Side, SoapChannel, WrittenCall, Writt
 use crate::plan::{DeclaredFault, Plan};
 use crate::soap::faults::{FaultContents, said};
 use crate::soap::ids::MessageId;
+use crate::soap::names::NO_REASON;
 use crate::soap::put::ElementWriter;
 use crate::soap::rm::{Origin, Outbound};
 use crate::soap::template::{HeadContents, Template};
@@ -442,8 +443,7 @@ impl SoapChannel {
                 format!("{action}{name}Fault")
             }
         };
-        // What .NET says of a fault whose thrower gave no reason.
-        let reason = "The creator of this fault did not specify a Reason.".to_owned();
+        let reason = NO_REASON.to_owned();
         let said = FaultContents {
             code: "Sender",
             subcode: None,
