@@ -240,3 +240,72 @@ fn the_reason_of_an_exception_is_kept() {
         }
     }
 }
+
+/// SOAP 1.2 part 1, 5.4.7 and appendix A: who knows only the other version says so in that one.
+#[test]
+fn an_envelope_of_the_other_version_is_told_as_such() {
+    const ONE: &str = "http://schemas.xmlsoap.org/soap/envelope/";
+    const TWO: &str = "http://www.w3.org/2003/05/soap-envelope";
+    let contract = interface();
+    let answered = |scheme: &str, status: &str, kind: &str, namespace: &str, content: &str| {
+        let body = format!(
+            "<?xml version='1.0'?>\n<s:Envelope xmlns:s='{namespace}'><s:Body>{content}</s:Body></s:Envelope>"
+        );
+        let head = format!("HTTP/1.1 {status}\r\n{kind}Content-Length: {}\r\n\r\n", body.len());
+        let outcome =
+            answered_by(&contract, &way(&format!("{scheme}://127.0.0.1:8000/echo")), &(head + &body));
+        let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+        failure
+    };
+    let mismatch =
+        "<s:Fault><faultcode>s:VersionMismatch</faultcode><faultstring>wrong</faultstring></s:Fault>";
+    let (text, soap) =
+        ("Content-Type: text/xml; charset=utf-8\r\n", "Content-Type: application/soap+xml\r\n");
+    for (scheme, status, kind, namespace, spoken, use_it) in [
+        ("soap12", "500 No", text, ONE, "SOAP 1.1", "basic://"),
+        ("soap12", "200 OK", text, ONE, "SOAP 1.1", "basic://"),
+        ("soap12", "500 No", "", ONE, "SOAP 1.1", "basic://"),
+        ("basic", "500 No", soap, TWO, "SOAP 1.2", "soap12://"),
+        ("basic", "500 No", "", TWO, "SOAP 1.2", "soap12://"),
+    ] {
+        let failure = answered(scheme, status, kind, namespace, mismatch);
+        let (message, hint) = (failure.message(), failure.hint().unwrap());
+        assert!(message.contains(spoken), "{scheme} {status} {kind}: {message}");
+        assert!(hint.contains(use_it), "{scheme} {status} {kind}: {hint}");
+        assert_eq!((failure.kind(), failure.completed()), (Kind::Unsupported, Completed::Maybe));
+    }
+    // The right version, of which nobody says what it is.
+    for status in ["500 No", "200 OK"] {
+        let failure = answered("basic", status, "", ONE, mismatch);
+        assert!(failure.message().contains("without a Content-Type"), "{failure}");
+    }
+    // No envelope is none, whatever is in it.
+    let page = answered("soap12", "500 No", text, "urn:other", ONE);
+    assert!(page.hint().unwrap().contains("no envelope"), "{page}");
+}
+
+#[test]
+fn a_package_with_attachments_is_called_so() {
+    let contract = interface();
+    let related = "multipart/related; type=\"text/xml\"; start=\"<r>\"; boundary=\"B\"";
+    let body = format!(
+        "--B\r\nContent-Type: text/xml\r\nContent-ID: <r>\r\n\r\n{}\r\n--B\r\nContent-Type: image/png\r\n\r\nPNG\r\n--B--\r\n",
+        say("x")
+    );
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {related}\r\nContent-Length: {}\r\n\r\n", body.len());
+    let outcome = answered_by(&contract, &way("basic://127.0.0.1:8000/echo"), &(head + &body));
+    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    assert!(failure.message().contains("SOAP with Attachments"), "{failure}");
+    assert!(!failure.hint().unwrap().contains("binding"), "{failure}");
+    // The server says the same, and of MTOM to whom it does not speak that nothing is attached.
+    let asked = |kind: &str| {
+        let mut session = accepting("basic://127.0.0.1:8000?security=none");
+        let headers = format!("Content-Type: {kind}\r\nSOAPAction: \"{ACTION}Say\"\r\n");
+        send(&mut session, &post("/echo", &headers, body.as_bytes())).unwrap();
+        told(&mut session)
+    };
+    let said = asked(related);
+    assert!(said.starts_with("HTTP/1.1 415") && said.contains("SOAP with Attachments"), "{said}");
+    assert!(!asked("multipart/related; type=\"application/xop+xml\"").contains("Attachments"));
+}

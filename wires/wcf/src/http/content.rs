@@ -5,6 +5,7 @@
 
 use super::multipart::{self, RelatedParameters};
 use crate::soap::{Dialect, Form, Soap};
+use crate::text;
 use crate::values::ReaderQuotas;
 use bytes::{Buf, Bytes};
 use everywire_http::media_type;
@@ -119,13 +120,41 @@ impl Format {
     }
 }
 
+/// Whether this is the type of a package whose envelope does not say where the other parts belong, as that of MTOM does.
+pub(super) fn has_attachments(given: &str) -> bool {
+    let given = given.trim_start().to_ascii_lowercase();
+    given.starts_with("multipart/") && !given.contains("application/xop+xml")
+}
+
+/// The version of SOAP of an envelope in text, whatever its content type says; `None`: it is no envelope.
+pub(super) fn version(body: &[u8]) -> Option<Soap> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let mut reader = text::Reader::new(body, &ReaderQuotas::default());
+    loop {
+        let tag = match reader.next().ok()?? {
+            text::Event::Start(tag) => tag,
+            text::Event::Text(text) if text.trim().is_empty() => continue,
+            _ => return None,
+        };
+        let is_declared = |attribute: &text::Attribute<'_>| match attribute.prefix {
+            "xmlns" => attribute.local == tag.prefix,
+            prefix => prefix.is_empty() && attribute.local == "xmlns" && tag.prefix.is_empty(),
+        };
+        let namespace = tag.attributes().flatten().find(is_declared)?.value;
+        return Soap::of_word(&namespace).filter(|_| tag.local == "Envelope");
+    }
+}
+
 /// What a peer sent in place of a message that this binding reads.
 /// The sentence is Microsoft's, apart from what is expected here.
 pub(super) fn mismatch(given: &str, dialect: Dialect) -> Failure {
     let expected = of(dialect);
-    let message = format!(
-        "Content Type {given} was not supported; {expected} is expected. The client and service bindings may be mismatched."
-    );
+    let why = if has_attachments(given) {
+        "It is a package with attachments (SOAP with Attachments), and of packages those of MTOM are read."
+    } else {
+        "The client and service bindings may be mismatched."
+    };
+    let message = format!("Content Type {given} was not supported; {expected} is expected. {why}");
     Failure::new(Kind::Unsupported, Initiator::Peer, message)
 }
 

@@ -1,10 +1,10 @@
 //! What a status means to the caller, where no envelope came with it: HTTP's meaning, and what to do in terms of WCF.
 
 use super::content;
-use crate::soap::Dialect;
+use crate::soap::{Dialect, Form, Soap};
 use everywire_http::statuses::{completed, meaning, said};
 use everywire_model::{Completed, Failure, Initiator, Kind};
-use http::header::LOCATION;
+use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, StatusCode};
 
 /// The failure behind a response without an envelope; `body` is what the server wrote for people.
@@ -33,6 +33,45 @@ pub(super) fn explain(
         .with_completed(completed(status, headers))
         .with_hint(hint(status))
         .at(address)
+}
+
+/// The failure behind an envelope whose content type is none of this binding's: it is of the other version of SOAP, in which a
+/// server says that it does not know this one (SOAP 1.2 part 1, 5.4.7 and appendix A), or nobody says what it is. `None`: it is
+/// no such envelope.
+#[cold]
+pub(super) fn stray(
+    status: StatusCode,
+    headers: &HeaderMap,
+    dialect: Dialect,
+    address: &str,
+    body: &[u8],
+) -> Option<Failure> {
+    let spoken = content::version(body)?;
+    let (number, hint) = match spoken {
+        Soap::V11 => ("1.1", "the service speaks SOAP 1.1: write basic:// before its address"),
+        Soap::V12 => (
+            "1.2",
+            "the service speaks SOAP 1.2: write soap12:// before its address, or wshttp:// where it wants WS-Addressing",
+        ),
+    };
+    let (message, hint) = if spoken != dialect.soap {
+        (
+            format!(
+                "the service answered with an envelope of SOAP {number}, and not of the version that it was called in"
+            ),
+            hint,
+        )
+    } else if dialect.form == Form::Text && !headers.contains_key(CONTENT_TYPE) {
+        let message = "the service answered with an envelope without a Content-Type".to_owned();
+        (message, "it has to say what it sends: text/xml in SOAP 1.1, application/soap+xml in SOAP 1.2")
+    } else {
+        return None;
+    };
+    let failure = Failure::new(Kind::Unsupported, Initiator::Peer, message)
+        .with_code(format!("HTTP {status}"))
+        .with_completed(Completed::Maybe)
+        .with_hint(hint);
+    Some(failure.at(address))
 }
 
 /// What the caller can do.

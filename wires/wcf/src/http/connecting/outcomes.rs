@@ -4,7 +4,7 @@
 use super::{Asking, Connecting, Flight, is_refusal, unasked};
 use crate::compression;
 use crate::http::content;
-use crate::http::statuses::{explain, hint, wrong_login};
+use crate::http::statuses::{explain, hint, stray, wrong_login};
 use crate::values::bare;
 use bytes::Bytes;
 use everywire_http::coding::Coding;
@@ -54,16 +54,24 @@ impl Connecting {
                     return self.done(flight.id, Bytes::new());
                 }
                 let Some(format) = format.filter(|_| !body.is_empty()) else {
+                    let address = self.settings.via(&flight.key);
+                    let stray = stray(status, headers, self.dialect, &address, &body);
                     let failure = match content_type {
+                        _ if let Some(stray) = stray => stray,
                         Some(given)
                             if !body.is_empty()
                                 && (status == StatusCode::OK || content::is_envelope(given)) =>
                         {
                             let given = String::from_utf8_lossy(given.as_bytes()).into_owned();
+                            let hint = if content::has_attachments(&given) {
+                                "set the service to answer without attachments, or with those of MTOM"
+                            } else {
+                                hint(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+                            };
                             content::mismatch(&given, self.dialect)
                                 .with_code(format!("HTTP {status}"))
                                 .with_completed(Completed::Maybe)
-                                .with_hint(hint(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+                                .with_hint(hint)
                         }
                         _ => self.explain(flight, parts, &body),
                     };
