@@ -100,8 +100,12 @@ impl Client {
     /// A connection whose responses have bodies of at most `most` bytes.
     pub fn new(most: u64) -> Self {
         let (end, line) = (End::default(), WakeFlag::new());
-        let mut handshake =
-            Box::pin(Builder::new().max_buf_size(64 << 10).handshake::<_, Outgoing>(end.clone()));
+        let mut handshake = Box::pin(
+            Builder::new()
+                .max_buf_size(64 << 10)
+                .allow_obsolete_multiline_headers_in_responses(true)
+                .handshake::<_, Outgoing>(end.clone()),
+        );
         // It waits for nothing: the library makes HTTP/1.1 connections at once.
         let library = match handshake.as_mut().poll(&mut line.context()) {
             Poll::Ready(Ok((sender, connection))) => Some((sender, Box::pin(connection))),

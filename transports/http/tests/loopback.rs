@@ -264,3 +264,21 @@ fn an_answer_that_is_hardly_read_ends_its_connection() {
         assert_eq!(looks.count(), 1, "{bytes} {step}");
     }
 }
+
+/// RFC 9112, section 5.2: whoever gets a header that goes on in the next line takes the end of line and the blanks as one blank.
+#[test]
+fn headers_of_responses_may_be_folded() {
+    let mut client = Client::new(1 << 20);
+    for _ in 0..2 {
+        client.send(post(vec![Bytes::from_static(b"x")]));
+        assert!(client.advance().is_none());
+        some(client.transmit(), usize::MAX);
+        let response =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/xml;\r\n\tcharset=utf-8\r\nContent-Length: 2\r\n\r\nok";
+        client.feed(&mut BytesMut::from(response));
+        let Some(ClientOutcome::Response(parts, body)) = client.advance() else { panic!("no response") };
+        let kind = parts.headers["content-type"].to_str().unwrap();
+        let words: Vec<&str> = kind.split_whitespace().collect();
+        assert_eq!((words, &body[..]), (vec!["text/xml;", "charset=utf-8"], &b"ok"[..]));
+    }
+}
