@@ -14,6 +14,7 @@
 //! Invariants: an object is never without a gate between two configurations that both serve it; no lock is
 //! held while a call is passed on; calls of one connection reach their gate in their order (`keeps_order`).
 
+use crate::audience::Audience;
 use crate::callbacks::CallbackGate;
 use crate::calls::Calls;
 use crate::config::{Listen, Mode};
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 /// The routes of an object, in the order of the file; shared, so that taking them costs one count.
-type Routes = Arc<[Arc<Route>]>;
+pub(crate) type Routes = Arc<[Arc<Route>]>;
 /// The routes of an object, shared by the gates at which it is called.
 type Cell = Arc<RwLock<Routes>>;
 /// An object at a listener: its key and the identity of its interface.
@@ -59,6 +60,8 @@ pub(crate) struct Frontend {
     gates: Mutex<HashMap<ObjectInterface, (Cell, String)>>,
     /// What stands for the callback contracts of targets that call callers back.
     callback_gates: Mutex<HashSet<Bytes>>,
+    /// Who hears what targets say unasked.
+    pub(crate) audience: Arc<Audience>,
 }
 
 impl Frontend {
@@ -83,6 +86,7 @@ impl Frontend {
             calls,
             gates: Mutex::default(),
             callback_gates: Mutex::default(),
+            audience: Arc::default(),
         })
     }
 
@@ -90,10 +94,11 @@ impl Frontend {
     ///
     /// # Errors
     /// It cannot.
-    pub(crate) fn listen(&self) -> Result<(), Failure> {
+    pub(crate) fn listen(self: &Arc<Self>) -> Result<(), Failure> {
         if self.is_listening() {
             return Ok(());
         }
+        self.watch_callers()?;
         let bound = self.node.listen(&self.address)?;
         self.bound.get_or_init(|| bound);
         Ok(())
@@ -149,6 +154,8 @@ impl Frontend {
 
     /// From now on these are the objects, and their routes. What is called meanwhile goes by the one or the other.
     pub(crate) fn set(self: &Arc<Self>, wanted: HashMap<ObjectInterface, Vec<Arc<Route>>>) {
+        // Before calls come by new routes, so that callers hear what those cause.
+        self.hear(wanted.values().flatten().filter(|route| route.opaque.is_some()).cloned().collect());
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         // Before anybody is called back.
         let unused = self.set_callback_gates(wanted.values().flatten());
@@ -398,33 +405,10 @@ impl Servant for InterfaceServant {
         !is_gone
     }
 
-    fn opened(&self, link: &Arc<dyn Link>) {
-        // Where signals go to whoever is connected (D-Bus, DCOP), the target is listened to for each caller,
-        // over the caller's own connections, before it gets the caller's first call. On WCF they are calls back
-        // over the connections that the caller's own calls have made: another one would lead to no object.
-        let Some(frontend) = self.frontend.upgrade() else { return };
-        let capabilities = frontend.wire.capabilities();
-        if !capabilities.signals || capabilities.signals_are_calls || capabilities.signals_by_object {
-            return;
-        }
-        let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        let who = CallerIdentity::of(link.peer().as_ref());
-        for route in routes.iter().filter(|route| route.lets(&who)) {
-            let (Some(opaque), Some(target)) = (&route.opaque, route.targets.first()) else { continue };
-            let told = Arc::clone(route);
-            target.listen(link, &frontend, opaque.hears(), move |failure| {
-                told.log.detail("no signals", || {
-                    vec![("route", (*told.name).into()), ("failure", failure.to_string().into())]
-                });
-            });
-        }
-    }
-
     fn heard(&self, link: &dyn Link, heard: &Incoming) {
         // A signal that a caller sends unasked goes to the target of the route for its object.
         let routes = Arc::clone(&self.routes.read().unwrap_or_else(PoisonError::into_inner));
-        let fits =
-            |route: &&Arc<Route>| route.opaque.as_ref().is_some_and(|opaque| opaque.hears()(&heard.key));
+        let fits = |route: &&Arc<Route>| route.opaque.as_ref().is_some_and(|opaque| opaque.hears(&heard.key));
         let Some(route) = routes.iter().find(fits) else { return };
         let Some(target) = route.targets.first() else { return };
         match everywire::blocking(|| target.tell(link.serial_number(), heard)) {

@@ -16,6 +16,7 @@
 
 mod admin;
 mod anything;
+mod audience;
 mod balance;
 mod breaker;
 mod broker;

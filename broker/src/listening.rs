@@ -10,6 +10,7 @@
 
 use crate::frontend::Frontend;
 use crate::numbers::ByNumber;
+use crate::route::Route;
 use crate::upstream::Upstream;
 use everywire::{Failure, Kind, PrivateConnections};
 use everywire_model::{Link, Wire};
@@ -18,12 +19,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// Threads that wait at one time for one target to be listened to. A thread may outlive its caller by as long as a target needs to greet.
-const LISTENING: usize = 256;
+pub(crate) const LISTENING: usize = 256;
 /// How long a target is left alone that could not be listened to: this long at first, then up to the other.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// Says of which keys objects are heard.
-type Keys = dyn Fn(&[u8]) -> bool + Send + Sync;
+/// Says by which route the signals of the object with a key are heard, if they are.
+type Keys = dyn Fn(&[u8]) -> Option<Arc<Route>> + Send + Sync;
 
 /// A caller that listens to a target.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ pub(crate) struct Listener {
     pub(crate) wire: &'static dyn Wire,
     /// The connections to the target that are made for it. Not held here: what listens hangs on them.
     pub(crate) apart: Weak<PrivateConnections>,
-    /// The keys of the objects that it hears.
+    /// The routes by which it hears objects.
     pub(crate) fits: Arc<Keys>,
     /// Gets what went wrong.
     tell: Arc<dyn Fn(&Failure) + Send + Sync>,
@@ -70,7 +71,7 @@ impl Upstream {
         self: &Arc<Self>,
         link: &Arc<dyn Link>,
         near: &Frontend,
-        fits: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+        fits: impl Fn(&[u8]) -> Option<Arc<Route>> + Send + Sync + 'static,
         tell: impl Fn(&Failure) + Send + Sync + 'static,
     ) {
         let Some(lanes) = &self.lanes else { return };

@@ -139,9 +139,8 @@ impl Opaque {
     }
 
     /// Whether signals of an object with this key are for its callers.
-    pub(crate) fn hears(&self) -> impl Fn(&[u8]) -> bool + Send + Sync + 'static {
-        let key = self.key.clone();
-        move |held| key.as_ref().is_none_or(|pattern| pattern.fits(&String::from_utf8_lossy(held)))
+    pub(crate) fn hears(&self, key: &[u8]) -> bool {
+        self.key.as_ref().is_none_or(|pattern| pattern.fits(&String::from_utf8_lossy(key)))
     }
 
     /// Whether the operation may run twice.
@@ -511,7 +510,7 @@ impl Lanes {
                 ended(failure);
             }
             if let (SignalEvent::Signal(mut heard), Some(to)) = (event, to.upgrade())
-                && fits(&heard.key)
+                && let Some(route) = fits(&heard.key)
                 // One that has passed too many brokers goes no further.
                 && let Ok(passed) = hops::count(&heard.body, most)
             {
@@ -521,7 +520,9 @@ impl Lanes {
                     heard.body = heard.body.with_headers(headers);
                 }
                 // A caller that does not read is ended by its own connection.
-                let _ = to.emit(&heard.emission());
+                if to.emit(&heard.emission()).is_ok() {
+                    route.metrics.signals.inc();
+                }
             }
         };
         let object = apart.resolve(&reference)?.with_deadline(Some(self.timeout));

@@ -199,7 +199,7 @@ impl References {
             None => (interface(route, referent, original, to.wire.makes_objects())?, &[][..]),
         };
         let object = resolver.resolve(original)?.typed(interface.clone());
-        let key = fresh()?;
+        let key = random_key()?;
         let back = way.back.map(Arc::downgrade);
         let used = Arc::new(AtomicU64::new(self.next_use()));
         let behind = Route::behind(route, interface.clone(), object, back, way.to_callers, Arc::clone(&used));
@@ -418,7 +418,7 @@ fn interface(
 }
 
 /// A key that nobody guesses.
-fn fresh() -> Result<Bytes, Failure> {
+pub(crate) fn random_key() -> Result<Bytes, Failure> {
     let mut octets = [0_u8; 16];
     getrandom::fill(&mut octets).map_err(|error| {
         Failure::new(Kind::Internal, Initiator::Here, format!("there are no random numbers: {error}"))

@@ -111,3 +111,60 @@ fn changes_of_attributes_are_told_on_with_a_contract_and_without_one() {
         assert!(invalid.iter().eq(["Changes"]), "whose value is not told: {invalid:?}");
     }
 }
+
+/// On a wire whose signals go to whoever is connected, a caller stays connected over a change of the configuration: it hears what its
+/// routes lead to now, and nothing else.
+#[test]
+fn callers_that_stay_hear_the_targets_of_the_routes_that_there_are_now() {
+    let scratch = Scratch::new();
+    let target = |name: &str| {
+        let backend = Node::new();
+        backend.listen(&place("dbus", name, &scratch)).unwrap();
+        let kitchen = Galley::export(&backend, "kitchen");
+        (backend, kitchen)
+    };
+    let (first, first_kitchen) = target("first");
+    let (second, second_kitchen) = target("second");
+    let text = |route: &str| {
+        let (front, other) = (place("dbus", "front", &scratch), place("dbus", "other", &scratch));
+        format!(
+            "[listen.front]\naddress = \"{front}\"\n[listen.other]\naddress = \"{other}\"\n\
+             [[route]]\nname = \"other\"\nfrom = \"other\"\nto = \"{}\"\n{route}",
+            place("dbus", "nowhere", &scratch)
+        )
+    };
+    let to = |name: &str| {
+        let target = place("dbus", name, &scratch);
+        text(&format!("[[route]]\nname = \"kitchen\"\nfrom = \"front\"\nto = \"{target}\"\n"))
+    };
+    let broker = start(&text(""));
+    let reload = |text: &str| broker.broker.reload(super::config(text).unwrap()).unwrap();
+    let client = Node::new();
+    let front = format!("{}#kitchen", place("dbus", "front", &scratch));
+    let heard = client.connect::<dyn Kitchen>(&front).unwrap();
+    let (tell, told) = channel();
+    let _listening = heard.signals().on(move |tick: KitchenTick| {
+        let _ = tell.send(tick.i);
+    });
+    assert_eq!(heard.title().unwrap_err().kind(), everywire::Kind::NoObject, "it is connected");
+    let hears = |number: u32, kitchen: &everywire::Ref<dyn Kitchen>| {
+        super::until("signals come", || {
+            kitchen.signals().emit(&KitchenTick { i: number, text: "now".into() }).unwrap();
+            told.recv_timeout(std::time::Duration::from_millis(20)).is_ok_and(|heard| heard == number)
+        });
+    };
+    reload(&to("first"));
+    hears(1, &first_kitchen);
+    assert!(broker.metric(r#"signals_total{route="kitchen"}"#) >= 1.0);
+    reload(&to("second"));
+    hears(2, &second_kitchen);
+    super::until("the first target is left", || first.connections() == 0);
+    // The same again: nobody hears anything twice.
+    reload(&to("second"));
+    second_kitchen.signals().emit(&KitchenTick { i: 3, text: "once".into() }).unwrap();
+    second_kitchen.signals().emit(&KitchenTick { i: 4, text: "last".into() }).unwrap();
+    let rest: Vec<u32> = std::iter::from_fn(|| told.recv_timeout(LONG).ok().filter(|i| *i != 4)).collect();
+    assert_eq!(rest.iter().filter(|i| **i == 3).count(), 1, "{rest:?}");
+    reload(&text(""));
+    super::until("the second target is left", || second.connections() == 0);
+}
