@@ -32,6 +32,7 @@ use crate::plan::{Plan, RoutePlan};
 use crate::route::{Route, RouteContext, shown};
 use crate::signals::{SignalRelay, Watch};
 use crate::target_places::TargetPlaces;
+use crate::upstream::Upstream;
 use everywire::{Builder, Bytes, Notice, Renewal};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -322,18 +323,20 @@ impl Inner {
 
     /// The page of a scrape, with what is only known when somebody asks.
     pub(crate) fn page(&self) -> String {
-        self.state().frontends.iter().for_each(|frontend| frontend.count(&self.metrics));
+        let state = self.state();
+        state.frontends.iter().for_each(|frontend| frontend.count(&self.metrics));
+        state.routes.iter().flat_map(|route| &route.targets).for_each(Upstream::count);
+        drop(state);
         self.metrics.page()
     }
 
     /// Why it is not ready to take calls, if it is not: it is ending, or a route has no target that is believed to work.
     pub(crate) fn unready(&self) -> Option<String> {
-        use crate::balance::Candidate;
         if self.draining.load(Ordering::Acquire) {
             return Some("the broker takes no new calls".into());
         }
         let state = self.state();
-        let without = |route: &&Arc<Route>| !route.targets.iter().any(Candidate::is_healthy);
+        let without = |route: &&Arc<Route>| !route.targets.iter().any(Upstream::is_believed);
         state.routes.iter().find(without).map(|route| format!("no target of route `{}` works", route.name))
     }
 

@@ -6,11 +6,47 @@
 
 use crate::log::Log;
 use crate::route::Route;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long it is told of a target that it was not to be reached, where nobody calls it meanwhile: whoever gives calls to this broker only
+/// while all its targets work would never give it another one.
+const TOLD: Duration = Duration::from_secs(10);
 
 /// How long a probe may take: as long as the time between two, but at least and at most so long.
 const TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+
+/// What the last attempt to reach a target has found. It is only told: which target gets a call does not depend on it.
+#[derive(Default)]
+pub(crate) struct LastAttempt {
+    /// Whether it failed, and nothing has worked since: looked at without the lock, as each answer of the target's does.
+    failed: AtomicBool,
+    when: Mutex<Option<Instant>>,
+}
+
+impl LastAttempt {
+    /// Nobody was there.
+    pub(crate) fn failed(&self, now: Instant) {
+        *self.when.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// The target has answered.
+    #[inline]
+    pub(crate) fn worked(&self) {
+        if self.failed.load(Ordering::Acquire) {
+            self.failed.store(false, Ordering::Release);
+        }
+    }
+
+    /// Whether it failed, and that was not long ago.
+    pub(crate) fn has_failed(&self, now: Instant) -> bool {
+        let when = || *self.when.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = |when| now.saturating_duration_since(when) < TOLD;
+        self.failed.load(Ordering::Acquire) && when().is_some_and(is_news)
+    }
+}
 
 /// Probes the targets of a route until it is dropped.
 pub(crate) struct Prober {
@@ -66,5 +102,23 @@ fn run(route: &Weak<Route>, every: Duration, stop: &(Mutex<bool>, Condvar), log:
         if *stopped {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_attempt_is_told_until_something_works_or_some_time_has_passed() {
+        let (attempt, now) = (LastAttempt::default(), Instant::now());
+        assert!(!attempt.has_failed(now));
+        attempt.failed(now);
+        assert!(attempt.has_failed(now) && attempt.has_failed(now + TOLD / 2));
+        assert!(!attempt.has_failed(now + TOLD));
+        attempt.failed(now + TOLD);
+        assert!(attempt.has_failed(now + TOLD));
+        attempt.worked();
+        assert!(!attempt.has_failed(now + TOLD));
     }
 }

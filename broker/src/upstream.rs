@@ -23,6 +23,7 @@ use crate::callbacks::Backward;
 use crate::config::BreakerConfig;
 use crate::forwarded_call::ForwardedCall;
 use crate::frontend::Frontend;
+use crate::health::LastAttempt;
 use crate::hops;
 use crate::listening::Listeners;
 use crate::metrics::TargetMetrics;
@@ -52,6 +53,7 @@ pub(crate) struct Common {
     outstanding: AtomicUsize,
     breaker: Option<Breaker>,
     healthy: AtomicBool,
+    attempt: LastAttempt,
     metrics: Option<TargetMetrics>,
 }
 
@@ -123,6 +125,7 @@ impl Upstream {
             outstanding: AtomicUsize::new(0),
             breaker,
             healthy: AtomicBool::new(true),
+            attempt: LastAttempt::default(),
             metrics,
         });
         let (sought, line) = (AtomicBool::new(false), Mutex::default());
@@ -263,6 +266,10 @@ impl Upstream {
     /// No way was found: the calls that wait end with that. Those that came while the search went on, and have time left when the time of
     /// its first call is over, have another search.
     fn missed_by(self: &Arc<Self>, failure: &Failure) {
+        // Not where the time of a call was over before anybody was asked.
+        if unreached(failure) == Verdict::Fails && failure.initiator() != Initiator::User {
+            self.common.attempt.failed(Instant::now());
+        }
         let (ended, others) = {
             let mut line = self.line();
             let mut waiting = line.take().unwrap_or_default().into_iter();
@@ -416,6 +423,19 @@ impl Upstream {
         }
         if said == Verdict::Works {
             self.common.healthy.store(true, Ordering::Release);
+            self.common.attempt.worked();
+        }
+    }
+
+    /// Whether it is told to work: it may get calls, and the last attempt to reach it has not failed a moment ago.
+    pub(crate) fn is_believed(self: &Arc<Self>) -> bool {
+        self.is_healthy() && !self.common.attempt.has_failed(Instant::now())
+    }
+
+    /// Whoever reads the metrics learns what is believed of it now.
+    pub(crate) fn count(self: &Arc<Self>) {
+        if let Some(metrics) = &self.common.metrics {
+            metrics.up.set(i64::from(self.is_believed()));
         }
     }
 
@@ -432,6 +452,9 @@ impl Upstream {
             Ok(()) => true,
             Err(failure) => failure.kind() == Kind::Unsupported,
         };
+        if works {
+            self.common.attempt.worked();
+        }
         let before = self.common.healthy.swap(works, Ordering::AcqRel);
         // Whoever reads the metric may count on it.
         if let Some(metrics) = &self.common.metrics {

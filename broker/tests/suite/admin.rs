@@ -148,3 +148,32 @@ fn connections_that_never_ask_make_room() {
     last.read_to_string(&mut text).unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 }
+
+/// Without a breaker and without probes, what is told of a target is what the last attempt to reach it has found.
+#[test]
+fn a_target_that_was_not_to_be_reached_is_told_to_be_down() {
+    let (backend, _, target) = shop_at("iiop://127.0.0.1:0");
+    let text = broker(&target, "address = \"127.0.0.1:0\"").replace("breaker", "# breaker");
+    let broker = start(&text);
+    backend.stop();
+    assert_eq!(get(&broker, "/ready", ""), (200, "ready\n".into()), "nobody has tried");
+    let client = Node::new();
+    let shop = client.connect::<dyn Shop>(&broker.reference("shop")).unwrap();
+    let up = || {
+        let page = get(&broker, "/metrics", "").1;
+        let line = page.lines().find(|line| line.starts_with("everywire_broker_target_up{")).unwrap();
+        line.ends_with(" 1")
+    };
+    assert!(up());
+    shop.noted().unwrap_err();
+    assert_eq!(get(&broker, "/ready", "").0, 503);
+    assert!(!up());
+    // It is still tried with each call.
+    let again = Node::new();
+    let address = target.rsplit_once('/').unwrap().0;
+    again.listen(address).unwrap();
+    again.export::<dyn Shop>("shop", super::Store::new());
+    shop.noted().unwrap();
+    assert_eq!(get(&broker, "/ready", ""), (200, "ready\n".into()));
+    assert!(up());
+}
