@@ -25,7 +25,7 @@ use crate::limits::Permit;
 use crate::own_objects::OwnObjects;
 use crate::references;
 use crate::route::Route;
-use crate::told::{told, unreadable};
+use crate::told::{AnswerCount, told, unreadable, word};
 use crate::upstream::Upstream;
 use crate::validate;
 use crate::values::{ValueFlow, Values};
@@ -453,15 +453,16 @@ impl ForwardedCall {
                 Err(failure) => return self.fail(&failure),
             };
             self.answered = true;
-            route.metrics.done.inc();
             self.copied.answer(&route, &self.request, body, CallResult::Done);
-            let encode = |sink: &mut dyn Sink| values.put(body, &operation.results, sink).map_err(unreadable);
+            let count = AnswerCount::new(&route.metrics, &route.metrics.done);
+            let encode = |sink: &mut dyn Sink| count.note(values.put(body, &operation.results, sink));
             let headers = &route.edits.answers;
             if headers.is_empty() {
                 self.request.answer(Answer::Done(&encode));
             } else {
                 self.request.answer(Answer::Done(&WithHeaders { values: &encode, headers }));
             }
+            self.untold(count.end());
         }
         self.over();
     }
@@ -479,10 +480,11 @@ impl ForwardedCall {
             Err(failure) => return self.fail(&failure),
         };
         self.answered = true;
-        route.metrics.raised.inc();
         self.copied.answer(&route, &self.request, &raised.body, CallResult::Raised(known));
-        let fields = |sink: &mut dyn Sink| values.put(&raised.body, &shape, sink).map_err(unreadable);
+        let count = AnswerCount::new(&route.metrics, &route.metrics.raised);
+        let fields = |sink: &mut dyn Sink| count.note(values.put(&raised.body, &shape, sink));
         self.request.answer(Answer::Raised { shape: known, fields: &fields });
+        self.untold(count.end());
         self.over();
     }
 
@@ -519,25 +521,7 @@ impl ForwardedCall {
         let route = Arc::clone(&self.route);
         route.metrics.failed(failure.kind());
         let told = self.attempts.told(told(failure));
-        let operation = match self.operation() {
-            Some(operation) => operation.label.to_string(),
-            None => match &route.opaque {
-                Some(opaque) => opaque.label(&self.request),
-                None => self.request.method().label().into_owned(),
-            },
-        };
-        let target = self.target.and_then(|at| route.targets.get(at));
-        let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
-        let fields = || {
-            vec![
-                ("route", (*route.name).into()),
-                ("operation", operation.into()),
-                ("target", target.into()),
-                ("kind", failure.kind().word().into()),
-                ("completed", word(told.completed()).into()),
-                ("failure", failure.to_string().into()),
-            ]
-        };
+        let fields = || self.fields(failure, told.completed());
         match failure.kind() {
             Kind::Unreachable | Kind::TimedOut | Kind::Violation | Kind::WrongWire => {
                 route.log.warn("failed", &fields());
@@ -555,6 +539,32 @@ impl ForwardedCall {
         }
         self.request.answer(Answer::Failed(&told));
         self.over();
+    }
+
+    /// The log tells of an answer that its caller did not get.
+    fn untold(&self, failure: Option<Failure>) {
+        if let Some(failure) = failure {
+            self.route.log.warn("unanswered", &self.fields(&failure, Completed::Yes));
+        }
+    }
+
+    /// What the log tells of a failure.
+    fn fields(&self, failure: &Failure, completed: Completed) -> Vec<(&'static str, serde_json::Value)> {
+        let operation = match (self.operation(), &self.route.opaque) {
+            (Some(operation), _) => operation.label.to_string(),
+            (None, Some(opaque)) => opaque.label(&self.request),
+            (None, None) => self.request.method().label().into_owned(),
+        };
+        let target = self.target.and_then(|at| self.route.targets.get(at));
+        let target = target.map(|target| target.name().to_owned()).unwrap_or_default();
+        vec![
+            ("route", (*self.route.name).into()),
+            ("operation", operation.into()),
+            ("target", target.into()),
+            ("kind", failure.kind().word().into()),
+            ("completed", word(completed).into()),
+            ("failure", failure.to_string().into()),
+        ]
     }
 
     /// Notes how long it took; called once for each call that was answered.
@@ -575,14 +585,5 @@ impl Drop for ForwardedCall {
         }
         // The last thing: whoever sees that no call is under way finds each one among the outcomes.
         self.route.metrics.under_way.dec();
-    }
-}
-
-/// A word for whether a call ran.
-fn word(completed: Completed) -> &'static str {
-    match completed {
-        Completed::Yes => "yes",
-        Completed::No => "no",
-        Completed::Maybe => "maybe",
     }
 }

@@ -1,10 +1,17 @@
 //! What callers learn of a failure.
 
+use crate::metrics::RouteMetrics;
 use everywire::model::failure::Completed;
 use everywire::{Failure, Initiator, Kind};
+use everywire_model::Visit;
+use prometheus_client::metrics::counter::Counter;
+use std::cell::{Cell, OnceCell};
 
 /// What is said before the reason.
 const UNREADABLE: &str = "the target's answer cannot be read: ";
+
+/// The same, where the caller's wire has no way to write the answer.
+const UNTOLD: &str = "the target has answered, and its result cannot be written for the caller: ";
 
 /// Whether a place is that of a target.
 fn is_address(place: &str) -> bool {
@@ -51,15 +58,71 @@ pub(crate) fn told(failure: &Failure) -> Failure {
     }
 }
 
-/// The same failure, of results or an exception of the target's that do not decode, in words for callers: what they have sent was read.
+/// The same failure, of results or an exception of the target's that do not decode, or that the caller's wire cannot carry, in words for
+/// callers: what they have sent was read, and nothing of it was wrong.
 pub(crate) fn unreadable(failure: Failure) -> Failure {
-    if failure.kind() != Kind::Malformed {
-        // The caller's wire cannot carry them.
-        return failure;
-    }
-    let what = format!("{UNREADABLE}{}", failure.message());
-    let told = Failure::new(Kind::Malformed, Initiator::Peer, what).with_completed(Completed::Yes);
+    let (kind, before) = match failure.kind() {
+        Kind::Malformed => (Kind::Malformed, UNREADABLE),
+        Kind::BadArgument => (Kind::Internal, UNTOLD),
+        _ => return failure,
+    };
+    let what = format!("{before}{}", failure.message());
+    let told = Failure::new(kind, Initiator::Peer, what).with_completed(Completed::Yes);
     if failure.place().is_empty() { told } else { told.at(failure.place()) }
+}
+
+/// A word for whether a call ran.
+pub(crate) fn word(completed: Completed) -> &'static str {
+    match completed {
+        Completed::Yes => "yes",
+        Completed::No => "no",
+        Completed::Maybe => "maybe",
+    }
+}
+
+/// Counts how a call ended, as its answer is written: before its caller can know of it.
+pub(crate) struct AnswerCount<'m> {
+    metrics: &'m RouteMetrics,
+    /// What counts it, if the answer can be written.
+    written: &'m Counter,
+    counted: Cell<bool>,
+    /// Why the answer could not be written.
+    failure: OnceCell<Failure>,
+}
+
+impl<'m> AnswerCount<'m> {
+    pub(crate) fn new(metrics: &'m RouteMetrics, written: &'m Counter) -> Self {
+        Self { metrics, written, counted: Cell::new(false), failure: OnceCell::new() }
+    }
+
+    /// The values of the answer were written, or not. Returns the same in words for callers.
+    ///
+    /// # Errors
+    /// They were not.
+    pub(crate) fn note(&self, put: Visit<()>) -> Visit<()> {
+        let put = put.map_err(unreadable);
+        if !self.counted.replace(true) {
+            match &put {
+                Ok(()) => {
+                    self.written.inc();
+                }
+                Err(failure) => {
+                    self.metrics.failed(failure.kind());
+                    let _ = self.failure.set(failure.clone());
+                }
+            }
+        }
+        put
+    }
+
+    /// The answer was given. Why its caller did not get it, where that is so.
+    pub(crate) fn end(self) -> Option<Failure> {
+        if !self.counted.get() {
+            // Nobody waits for it any more.
+            self.written.inc();
+        }
+        self.failure.into_inner()
+    }
 }
 
 #[cfg(test)]

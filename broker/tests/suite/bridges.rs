@@ -303,3 +303,20 @@ fn a_value_of_any_type_crosses_to_wcf_with_a_type_that_no_operation_names() {
         }
     }
 }
+
+/// What a target answers and the caller's wire has no way to write is no mistake of the caller's, and no success.
+#[test]
+fn results_that_a_caller_cannot_be_told_are_failures_of_the_servers() {
+    let world = world("basic", "iiop");
+    "x\u{1}".clone_into(&mut world.store.title.lock().unwrap());
+    let failure = world.shop.title().unwrap_err();
+    assert_eq!(failure.kind(), Kind::Internal, "{failure}");
+    assert_eq!(world.broker.metric(r#"calls_total{route="shop",outcome="done"}"#), 0.0);
+    assert_eq!(world.broker.metric(r#"calls_total{route="shop",outcome="internal"}"#), 1.0);
+    super::until("the log tells of it", || {
+        let log = world.broker.log.lock().unwrap();
+        log.iter().any(|line| {
+            line.contains("\"unanswered\"") && line.contains("\"route\":\"shop\"") && line.contains("title")
+        })
+    });
+}
