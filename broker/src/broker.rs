@@ -419,8 +419,14 @@ impl Inner {
         before: &[Arc<Route>],
     ) -> Result<Vec<Arc<Route>>, Mistakes> {
         let hops = plan.config.hops.0;
-        let world =
-            RouteContext { upstream: &self.upstream, metrics: &self.metrics, log: &self.log, hops, before };
+        let world = RouteContext {
+            upstream: &self.upstream,
+            metrics: &self.metrics,
+            log: &self.log,
+            hops,
+            before,
+            wires: &plan.wires,
+        };
         let mut mistakes = Mistakes::default();
         let mut routes: Vec<Arc<Route>> = Vec::new();
         let mut copiers: Vec<(String, Arc<Copier>)> = Vec::new();

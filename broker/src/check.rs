@@ -340,6 +340,42 @@ fn crossing(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Fidelity 
     if lost.is_empty() { Fidelity::Whole } else { Fidelity::Loses(lost) }
 }
 
+/// Why whoever calls an operation can never be answered, if so: each result that there may be has something that one of the wires lacks.
+/// Less than what a check tells, which says it of operations that may have some results and lack others.
+pub(crate) fn unanswerable(operation: &Operation, near: &dyn Wire, far: &dyn Wire) -> Option<String> {
+    let results = &operation.results;
+    if operation.oneway {
+        return None;
+    }
+    [near, far].into_iter().find_map(|wire| {
+        if !wire.capabilities().handles && always(results, &|shape| matches!(shape, Shape::Handle)) {
+            return Some(format!("{} carries no descriptors", wire.name()));
+        }
+        // What cannot be made up is not tried, nor is what may be something else.
+        let open = |shape: &Shape| {
+            use Shape::{Handle, Reference, TypeCode, Union, Variant};
+            matches!(shape, Handle | Reference(_) | TypeCode | Union(_) | Variant)
+        };
+        if cross::any(results, &mut Vec::new(), &open) {
+            return None;
+        }
+        let mut sample = Sample { left: PARTS, number: 0 };
+        let written = wire.codec().write(&mut |sink| blank(results, sink, DEPTH, &mut sample));
+        let lacks = |failure: &Failure| failure.kind() == Kind::Unsupported && sample.left > 0;
+        written.err().filter(lacks).map(|failure| format!("{}: {}", wire.name(), failure.message()))
+    })
+}
+
+/// Whether each value of a shape has a part that is such.
+fn always(shape: &Shape, is: &dyn Fn(&Shape) -> bool) -> bool {
+    match shape {
+        Shape::Struct(held) => held.fields.iter().any(|field| always(&field.shape, is)),
+        Shape::Array(held) => held.len > 0 && always(&held.element, is),
+        Shape::Alias(held) => always(&held.target, is),
+        shape => is(shape),
+    }
+}
+
 /// Why values of a shape cannot be written on a wire, if so.
 fn unfit(wire: &dyn Wire, shape: &Shape) -> Option<String> {
     let capabilities = wire.capabilities();

@@ -98,6 +98,10 @@ impl ForwardedCall {
                 return request.answer(Answer::Failed(&failure));
             }
         };
+        if let Some(failure) = near.as_ref().and_then(|near| route.unanswerable(index, near.wire)) {
+            route.metrics.refused("unanswerable");
+            return request.answer(Answer::Failed(&failure));
+        }
         route.note_use();
         let begun = Instant::now();
         let caller = match (route.limits.counts_sources(), route.limits.is_crowded()) {

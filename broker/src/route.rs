@@ -16,6 +16,7 @@
 use crate::balance::Balancer;
 use crate::breaker::Breaker;
 use crate::callbacks::Backward;
+use crate::check;
 use crate::config::{Mode, WithPosition};
 use crate::copies::{Copier, CopyContext};
 use crate::cross::carries;
@@ -30,8 +31,9 @@ use crate::plan::{RoutePlan, TargetPlan};
 use crate::references::{MOST, References};
 use crate::upstream::{FacingListener, TargetIdentity, Upstream};
 use everywire::layer::{Caller, CallerIdentity, Pattern, Retry};
-use everywire::{Bytes, Failure, Interface, Node, Object};
-use everywire_model::{Contract, Headers, Hold, Request};
+use everywire::model::failure::Completed;
+use everywire::{Bytes, Failure, Initiator, Interface, Kind, Node, Object};
+use everywire_model::{Contract, Headers, Hold, Request, Wire};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -108,6 +110,8 @@ pub(crate) struct Route {
     pub(crate) hop: Option<&'static str>,
     /// Headers beside calls that have passed no other broker: the changes, and that count.
     pub(crate) told: Headers,
+    /// Operations that no caller on a wire can be answered, by their numbers and the names of those wires, with why: mostly none.
+    unanswerable: Vec<(usize, &'static str, String)>,
 }
 
 /// CallerIdentity is let through.
@@ -143,6 +147,8 @@ pub(crate) struct RouteContext<'w> {
     pub(crate) hops: u32,
     /// The routes before this change.
     pub(crate) before: &'w [Arc<Route>],
+    /// The wires of the listeners, by their numbers.
+    pub(crate) wires: &'w [&'static dyn Wire],
 }
 
 impl Route {
@@ -270,6 +276,7 @@ impl Route {
                 .map(|(name, pattern)| (name.value.clone(), pattern.clone()))
                 .collect(),
             told: hops::beside(&edits.calls, hop, 1),
+            unanswerable: unanswerable(plan, world.wires),
             edits,
             hops: world.hops,
             hop,
@@ -329,6 +336,7 @@ impl Route {
             hops: self.hops,
             hop,
             told: hops::beside(&Headers::default(), hop, 1),
+            unanswerable: Vec::new(),
         })
     }
 
@@ -342,6 +350,14 @@ impl Route {
     /// Whether it leads to an object behind a reference.
     pub(crate) fn is_behind_reference(&self) -> bool {
         self.opaque.is_none() && self.key.is_empty()
+    }
+
+    /// Why a call of this operation is refused on a wire before anything is sent, if it is: whatever it did, its caller could not be answered.
+    pub(crate) fn unanswerable(&self, index: usize, near: &dyn Wire) -> Option<Failure> {
+        let is_it = |held: &&(usize, &str, String)| held.0 == index && held.1 == near.name();
+        let (.., why) = self.unanswerable.iter().find(is_it)?;
+        let what = format!("the call is not sent, as it could not be answered: {why}");
+        Some(Failure::new(Kind::Unsupported, Initiator::Peer, what).with_completed(Completed::No))
     }
 
     /// Whether it matters who calls.
@@ -402,6 +418,21 @@ fn print(plan: &RoutePlan) -> Vec<String> {
     };
     let back = plan.back.iter().flat_map(|back| own(back));
     own(&plan.interface).into_iter().chain(back).collect()
+}
+
+/// The operations of a route that callers on the listeners' wires can never be answered.
+fn unanswerable(plan: &RoutePlan, wires: &[&'static dyn Wire]) -> Vec<(usize, &'static str, String)> {
+    let far = plan.targets.first().map(|target| target.wire);
+    let (Some(far), Mode::Forward) = (far, plan.config.mode.value) else { return Vec::new() };
+    let mut all: Vec<(usize, &'static str, String)> = Vec::new();
+    for near in plan.listens.iter().filter_map(|at| wires.get(*at)).filter(|near| near.name() != far.name()) {
+        for (index, operation) in plan.interface.operations.iter().enumerate() {
+            let is_known = all.iter().any(|held| held.0 == index && held.1 == near.name());
+            let why = || check::unanswerable(operation, *near, far);
+            all.extend((!is_known).then(why).flatten().map(|why| (index, near.name(), why)));
+        }
+    }
+    all
 }
 
 /// What is known of each operation; `of` says whether the route is for it, and whether it may run twice, by

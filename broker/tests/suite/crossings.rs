@@ -1,10 +1,14 @@
 //! What a check tells of the operations of a route: what crosses, what loses something, what never crosses, what may run twice.
 
 use super::checks::{file, wrong};
-use super::{Scratch, config, contract, marked};
-use everywire::Kind;
-use everywire::model::{BindAddress, Endpoint};
+use super::{Scratch, config, contract, marked, place, start};
+use everywire::model::failure::Completed;
+use everywire::model::{Answer, BindAddress, Endpoint, Hold, Interface, Request, Servant};
+use everywire::{Failure, Initiator, Kind, Node};
 use everywire_broker::{Fidelity, check};
+use everywire_dynamic::{DynamicObject, ObjectContract};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[test]
 fn references_that_would_lead_nowhere_are_told_before_anything_runs() {
@@ -196,5 +200,57 @@ fn a_check_makes_up_arrays_that_fit_their_counts() {
         for (name, crossing) in &report.operations {
             assert!(!matches!(crossing, Fidelity::Never(_)), "{interface}.{name}: {crossing:?}");
         }
+    }
+}
+
+/// Counts what it is asked.
+struct Counted(Hold<Interface>, AtomicU32);
+
+impl Servant for Counted {
+    fn interface(&self) -> &Interface {
+        &self.0
+    }
+
+    fn dispatch(&self, mut request: Request) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        let failure = Failure::new(Kind::Busy, Initiator::Peer, "it ran");
+        request.answer(Answer::Failed(&failure));
+    }
+}
+
+/// What a check says does not cross, since its caller could never be answered, is not executed either.
+#[test]
+fn what_could_never_be_answered_is_not_sent() {
+    let scratch = Scratch::new();
+    let path = scratch.path("unit.xml");
+    let text = "<node><interface name=\"org.example.Unit\">\
+        <method name=\"File\"><arg type=\"h\" name=\"file\" direction=\"out\"/></method>\
+        <method name=\"Files\"><arg type=\"ah\" name=\"files\" direction=\"out\"/></method>\
+        <method name=\"Count\"><arg type=\"i\" name=\"count\" direction=\"out\"/></method>\
+        </interface></node>";
+    std::fs::write(&path, text).unwrap();
+    let read = || ObjectContract::from_file(path.as_ref(), &Default::default()).unwrap();
+    let counted = Arc::new(Counted(read().interface("org.example.Unit").unwrap().clone(), AtomicU32::new(0)));
+    let backend = Node::new();
+    backend.listen(&place("dbus", "backend", &scratch)).unwrap();
+    let unit = backend.export_servant("unit", Arc::<Counted>::clone(&counted));
+    let text = format!(
+        "[listen.front]\naddress = \"iiop://127.0.0.1:0\"\n[[route]]\nname = \"unit\"\nto = \"{}\"\ncontract = \"{path}\"\n",
+        backend.print_friendly(&unit)
+    );
+    let broker = start(&text);
+    let client = Node::new();
+    let object = DynamicObject::with_contract(&client, &broker.reference("unit"), read()).unwrap();
+    let call = |name: &str| match object.call(name, serde_json::json!([])) {
+        Err(everywire_dynamic::CallError::Failed(failure)) => failure,
+        other => panic!("{name}: {other:?}"),
+    };
+    let refused = call("File");
+    assert_eq!((refused.kind(), refused.completed()), (Kind::Unsupported, Completed::No), "{refused}");
+    assert_eq!(counted.1.load(Ordering::SeqCst), 0);
+    for (number, name) in [(1, "Files"), (2, "Count")] {
+        // An empty list of files could be answered.
+        assert_eq!(call(name).kind(), Kind::Busy, "{name}");
+        assert_eq!(counted.1.load(Ordering::SeqCst), number);
     }
 }
