@@ -45,6 +45,15 @@ const READ: usize = 16 << 10;
 pub(crate) const NAP: Duration = Duration::from_millis(200);
 /// The least time that can be asked for: 0 would be for ever.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// A peer from which nothing came for this long is asked whether it is still there (RFC 9293, 3.8.4).
+const IDLE: Duration = Duration::from_secs(60);
+/// From one such question to the next.
+const AGAIN: Duration = Duration::from_secs(10);
+/// Questions without an answer after which the connection has ended.
+const QUESTIONS: u32 = 6;
+/// How long what was sent may be without acknowledgement, in milliseconds (RFC 5482): as long as a silent peer has. Without this bound the
+/// kernel would send it again for some 15 minutes, and ask nothing meanwhile.
+const UNACKNOWLEDGED: u32 = 120_000;
 /// The most parts one write gathers.
 const GATHER: usize = 16;
 
@@ -105,6 +114,7 @@ impl Stream {
                 let left = || within.saturating_sub(begun.elapsed()).max(SHORTEST);
                 let stream = tcp(host, *port, left).map_err(failed)?;
                 stream.set_nodelay(true).map_err(failed)?;
+                keep_alive(&stream).map_err(failed)?;
                 Ok(Self::Socket(stream.into()))
             }
             Endpoint::Unix { path } => Ok(Self::Socket(unix(path, within).map_err(failed)?)),
@@ -337,6 +347,16 @@ pub(crate) fn tcp(host: &str, port: u16, left: impl Fn() -> Duration) -> io::Res
     Err(last)
 }
 
+/// Has the kernel find out when a peer is gone without a word: a firewall or a translator of addresses that has forgotten the connection
+/// drops whatever is sent, and no call would ever learn that another connection would do.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, IDLE)?;
+    sockopt::set_tcp_keepintvl(stream, AGAIN)?;
+    sockopt::set_tcp_keepcnt(stream, QUESTIONS)?;
+    sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED)?;
+    Ok(sockopt::set_socket_keepalive(stream, true)?)
+}
+
 /// The address of a Unix socket; `@name` is in the abstract name space.
 fn unix_address(path: &str) -> rustix::io::Result<SocketAddrUnix> {
     match path.strip_prefix('@') {
@@ -360,5 +380,24 @@ pub(crate) fn unix(path: &str, within: Duration) -> io::Result<OwnedFd> {
     match rustix::net::connect(&socket, &address) {
         Err(Errno::AGAIN) => Err(ErrorKind::TimedOut.into()),
         connected => Ok(connected.map(|()| socket)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_silent_is_asked_whether_it_is_there() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let endpoint = Endpoint::Tcp { host: "127.0.0.1".into(), port };
+        let stream = Stream::connect(&endpoint, Duration::from_secs(60)).unwrap();
+        let socket = stream.socket();
+        assert!(sockopt::socket_keepalive(socket).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(socket).unwrap(), Duration::from_secs(60));
+        assert_eq!(sockopt::tcp_keepintvl(socket).unwrap(), Duration::from_secs(10));
+        assert_eq!(sockopt::tcp_keepcnt(socket).unwrap(), 6);
+        assert_eq!(sockopt::tcp_user_timeout(socket).unwrap(), 120_000);
     }
 }
