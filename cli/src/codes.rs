@@ -102,6 +102,10 @@ pub(crate) fn find(asked: &str) -> Vec<Row> {
         Some((status, _)) => asked.get(..5 + status.len()).unwrap_or(asked),
         None => asked,
     };
+    // Codes come from peers: whoever sends a name of a megabyte is not compared with all of the table.
+    if asked.len() > LONGEST {
+        return Vec::new();
+    }
     let is = |held: &str| !held.is_empty() && held.eq_ignore_ascii_case(asked);
     let chosen = |fits: &dyn Fn(&Row) -> bool| -> Vec<Row> {
         rows().iter().copied().filter(|row| fits(row)).collect()
@@ -118,8 +122,8 @@ pub(crate) fn find(asked: &str) -> Vec<Row> {
     }
     // The number of a minor code alone is anybody's.
     if found.is_empty() && !asked.contains(" minor ") {
-        found =
-            chosen(&|row| last(row.code).eq_ignore_ascii_case(last(asked)) && !row.code.contains(" minor "));
+        let part = last(asked);
+        found = chosen(&|row| last(row.code).eq_ignore_ascii_case(part) && !row.code.contains(" minor "));
     }
     if found.is_empty()
         && let Some((exception, _)) = asked.split_once(" minor ")
@@ -128,6 +132,9 @@ pub(crate) fn find(asked: &str) -> Vec<Row> {
     }
     found
 }
+
+/// Octets of the longest code that is looked for; those of the table have less than half as many.
+const LONGEST: usize = 256;
 
 /// The last part of a code with a scope.
 fn last(code: &str) -> &str {
@@ -226,6 +233,8 @@ mod tests {
         }
         assert!(find("Refused").len() > 2, "several wires have one of this name");
         assert!(find("nothing of this name").is_empty());
+        // Compared with each row this would take minutes.
+        assert!(find(&"x".repeat(1 << 22)).is_empty());
     }
 
     #[test]
