@@ -57,6 +57,9 @@ struct PrefixScope<'a> {
     scope: Vec<(usize, &'a str, &'a str)>,
 }
 
+/// How often a word of the session is charged where it is a value.
+const WORD_PRICE: u64 = 16;
+
 impl<'a> BinaryCursor<'a> {
     /// The place where the values of a body are, inside `outer` elements.
     pub(in crate::values) fn new(body: &'a Body, outer: usize, reading: &'a BodyContext) -> Self {
@@ -184,6 +187,16 @@ impl<'a> BinaryCursor<'a> {
         len as u64
     }
 
+    /// Charges for a text, and returns its cost. A word of the session takes two octets in the message each time, and as many as were
+    /// told once in memory: without a price of its own a message of 60 kB became 60 MB.
+    #[inline]
+    fn charge(&self, text: &Text<'_>, budget: &mut Budget) -> Visit<u64> {
+        let cost = self.cost(text);
+        let is_word = matches!(text, Text::Word(_) | Text::QName(..));
+        budget.charge_bytes(if is_word { cost * WORD_PRICE } else { cost })?;
+        Ok(cost)
+    }
+
     /// Refuses a text that, with what came before it, exceeds the quota of its kind.
     fn check(&self, text: &Text<'_>, total: u64) -> Visit<()> {
         let (quota, limit) = match text {
@@ -219,8 +232,7 @@ impl<'a> BinaryCursor<'a> {
                     _ => return self.wrong(Violation::BadValue),
                 },
             };
-            let cost = self.cost(&text);
-            budget.charge_bytes(cost)?;
+            let cost = self.charge(&text, budget)?;
             total += cost;
             self.check(&text, total)?;
             match (text, &mut listed) {
@@ -360,8 +372,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         let octets = self.reader.octets()?;
         match (octets, self.reader.last_text()?) {
             (None, Some(text)) => {
-                let cost = self.cost(&text);
-                budget.charge_bytes(cost)?;
+                let cost = self.charge(&text, budget)?;
                 self.check(&text, cost)?;
                 self.content_of(text)
             }
@@ -494,8 +505,7 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         reader.read()?;
         while let Some(0x04..=0x3f) = reader.peek() {
             let Some(Record::Attribute(prefix, name, value)) = reader.read()? else { continue };
-            let cost = self.cost(&value);
-            budget.charge_bytes(cost)?;
+            let cost = self.charge(&value, budget)?;
             self.check(&value, cost)?;
             let content = self.content_of(value)?;
             let name = self.word(name)?;
@@ -543,5 +553,46 @@ impl<'a> Cursor<'a> for BinaryCursor<'a> {
         self.scanned = Some(scanned);
         // Without a default namespace, a name without a prefix is in none.
         Ok(namespace.or_else(|| prefix.is_empty().then_some("")))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::dictionary::StringTable;
+    use crate::values::{BINARY, XML};
+    use everywire_model::{Context, Kind};
+
+    /// The text of an element that consists of this many words of 2,000 octets.
+    fn read(words: usize) -> Visit<usize> {
+        let word = "w".repeat(2000);
+        let mut table = StringTable::with_quota(4096);
+        table.learn(&[&[0xd0, 0x0f][..], word.as_bytes()].concat()).unwrap();
+        let reading = BodyContext { words: table.into(), ..BodyContext::default() };
+        let bytes = [&b"\x40\x01a"[..], &b"\xaa\x01".repeat(words), b"\x01"].concat();
+        let mut budget = Budget::default();
+        let body = Body {
+            bytes: bytes.into(),
+            base: 0,
+            little: true,
+            dialect: BINARY,
+            budget,
+            codec: &XML,
+            context: Context::default(),
+            beside: None,
+        };
+        let mut cursor = BinaryCursor::new(&body, 0, &reading);
+        cursor.enter()?.unwrap();
+        match cursor.content(&mut budget)? {
+            Content::Text(text) => Ok(text.len()),
+            _ => Ok(0),
+        }
+    }
+
+    #[test]
+    fn words_of_the_session_make_no_small_message_a_large_one() {
+        assert_eq!(read(20).unwrap(), 40_000);
+        assert_eq!(read(30_000).unwrap_err().kind(), Kind::LimitExceeded);
     }
 }
