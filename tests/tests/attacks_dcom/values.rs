@@ -84,8 +84,8 @@ fn bombs() -> Vec<(String, Vec<u8>)> {
 fn refusal(bomb: &str) -> &'static str {
     match bomb {
         nested if nested.starts_with("nested") => "E_OUTOFMEMORY",
-        // What is read, and unknown on this side, is told as a failure of the call: records, and references to nothing.
-        "type 0x24" | "type 0x4000" | "type 0x4001" => "E_NOTIMPL",
+        // What is read, and unknown on this side, is told as a failure of the call: references to nothing.
+        "type 0x4000" | "type 0x4001" => "E_NOTIMPL",
         _ => "NCA_FAULT_NDR",
     }
 }

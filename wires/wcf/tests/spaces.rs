@@ -280,7 +280,7 @@ fn values_of_any_type_keep_the_namespaces_of_their_elements() {
     let fields = structure("", vec![("v", Shape::Variant), ("w", text())]);
     let layout = arguments("Op", "urn:o", &fields);
     for (content, wanted) in [
-        ("<v><a xmlns=''>1</a></v>", "<a>1</a>"),
+        ("<v><a xmlns=''>1</a></v>", "<a xmlns=\"\">1</a>"),
         ("<v><a xmlns=''>1</a><a xmlns=''>2</a></v>", ""),
         ("<v xmlns:q='urn:q'><q:a>1</q:a><q:b>2</q:b></v>", "=\"urn:q\""),
         ("<v><a>1</a></v>", "=\"urn:o\""),
