@@ -52,7 +52,8 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// Questions without an answer after which the connection has ended.
 const QUESTIONS: u32 = 6;
 /// How long what was sent may be without acknowledgement, in milliseconds (RFC 5482): as long as a silent peer has. Without this bound the
-/// kernel would send it again for some 15 minutes, and ask nothing meanwhile.
+/// kernel would send it again for some 15 minutes, and ask nothing meanwhile. It holds for a peer that acknowledges, too, if that reads
+/// nothing for so long while something waits for room.
 const UNACKNOWLEDGED: u32 = 120_000;
 /// The most parts one write gathers.
 const GATHER: usize = 16;
