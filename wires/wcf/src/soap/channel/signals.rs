@@ -128,8 +128,9 @@ impl SoapChannel {
         }
     }
 
-    /// What stands beside a body whose values are told so, and whose message has headers that may be parameters, if this is it. Only blocks of the parameter's qualified name
-    /// that are for this side are (SOAP 1.1, 4.2; SOAP 1.2 part 1, 5.2); of two alike the first.
+    /// What stands beside a body: how its values are told, and the headers of its document that are parameters, if there is one to look
+    /// through. A header is a parameter if it has the parameter's qualified name and is for this side (SOAP 1.1, 4.2; SOAP 1.2 part 1,
+    /// 5.2); of two alike the first is.
     #[cold]
     fn beside_with(&self, plan: &Plan, naming: Naming, document: Option<&[u8]>) -> Arc<Attachments> {
         let mut found: Vec<HeaderParameter> = Vec::new();
